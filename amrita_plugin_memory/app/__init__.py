@@ -1,0 +1,1 @@
+"""The composition root: builds the services from settings and ports. Wires, never decides."""

@@ -1,0 +1,1 @@
+"""`/memory …`: parsed, dispatched to the services, rendered as text. Knows no bot framework."""

@@ -1,0 +1,66 @@
+"""The port of this room: text in, unit vectors out, and an honest name for the space they live in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix: TypeAlias = NDArray[np.float32]
+Purpose: TypeAlias = Literal["query", "passage"]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSpace:
+    """What makes two vectors comparable; everything here is recorded with the collection.
+
+    ``protocol``, ``model`` and ``base_url`` are the raw configured values (what the published plugin hashed);
+    ``resolved_model`` is what the server really answered with (``auto`` resolved); ``package`` is
+    ``name==version`` for the embedded models; ``prefix_rule`` names how queries and passages are marked.
+    ``meaningful`` is False for hashed vectors, which only satisfy the store and must not be ranked by.
+    """
+
+    protocol: str
+    model: str
+    base_url: str
+    resolved_model: str = ""
+    package: str = ""
+    prefix_rule: str = "none"
+    dimension: int | None = None
+    meaningful: bool = True
+
+    @property
+    def legacy_fingerprint(self) -> str:
+        """sha256 of ``protocol|model|base_url`` as raw values: what the seed and the published plugin write."""
+        return hashlib.sha256(f"{self.protocol}|{self.model}|{self.base_url}".encode()).hexdigest()
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors; made from settings alone, independent of the host's start-up."""
+
+    async def embed(self, texts: Sequence[str], *, purpose: Purpose) -> Matrix:
+        """One L2-normalised row a text, shape ``(len(texts), dimension)``, float32.
+
+        Raises:
+            InvalidInput: a blank text (refused before any call).
+            EmbeddingUnavailable: the service is down, slow, refuses, or answers an empty, short, zero or NaN vector.
+
+        """
+        ...
+
+    async def space(self) -> VectorSpace:
+        """The space this embedder writes into, dimension included; may ask the service once.
+
+        Raises:
+            EmbeddingUnavailable: when that takes a service which does not answer.
+
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections; the embedder is unusable afterwards."""
+        ...

@@ -1,0 +1,1 @@
+"""The shared knowledge base: entries with a title, a summary and a body."""

@@ -1,0 +1,1 @@
+"""The only room that knows Chroma: durable rows, and hot partitions searched in memory."""
