@@ -1,1 +1,7 @@
 """Embed, search, rank: how a question finds what was stored. Knows partitions, not facts."""
+
+from .fingerprint import match, recorded, stamp
+from .rank import dots
+from .recall import Answer, Hit, Recall
+
+__all__ = ["Answer", "Hit", "Recall", "dots", "match", "recorded", "stamp"]
