@@ -1,7 +1,7 @@
 """The record of this room, and how it stands in the store. Pure.
 
-Metadata of the published plugin: ``user_id``, ``scope``, ``tags``, ``importance``, ``created_at``, all strings. Ours adds
-``updated_at`` and where it came from (``author``, ``door``, ``session``); older rows lack these.
+Metadata of the published plugin: ``user_id``, ``scope``, ``tags``, ``importance``, ``created_at``, all strings. Ours
+adds ``updated_at`` and where it came from (``author``, ``door``, ``session``); older rows lack these.
 """
 
 from __future__ import annotations
@@ -99,4 +99,4 @@ def _scope(meta: Mapping[str, Scalar], partition: str) -> ScopeName:
 
 def _importance(meta: Mapping[str, Scalar]) -> Importance:
     value = meta.get("importance")
-    return next((one for one in IMPORTANCES if one == value), "medium")
+    return "low" if value == "low" else "high" if value == "high" else "medium"

@@ -22,6 +22,7 @@ def checked_content(content: str) -> str:
 
     Raises:
         InvalidInput: blank, or longer than 2,000 characters.
+
     """
     if is_blank(content):
         raise InvalidInput("记忆内容为空，请写明要记住什么")
@@ -36,6 +37,7 @@ def checked_tags(tags: str | Iterable[str]) -> str:
 
     Raises:
         InvalidInput: longer than 200 characters in all.
+
     """
     joined = tags if isinstance(tags, str) else ",".join(tags)
     parts = (one_line(part) for part in clean(joined).translate(_TAG_MARKS).split(","))
@@ -50,6 +52,7 @@ def checked_importance(importance: str) -> Importance:
 
     Raises:
         InvalidInput: anything else.
+
     """
     for known in IMPORTANCES:
         if known == importance:
@@ -62,6 +65,7 @@ def checked_top_k(top_k: int) -> int:
 
     Raises:
         InvalidInput: less than 1; more than 50 is taken as 50.
+
     """
     if top_k < 1:
         raise InvalidInput(f"top_k 必须是 1 到 {MAX_TOP_K} 之间的整数，收到的是 {top_k}")
@@ -100,11 +104,12 @@ def resolve(given: str, ids: Sequence[str]) -> str:
     Raises:
         NotFound: none of ``ids``; also for anything shorter than four characters.
         Ambiguous: several.
+
     """
-    wanted = given.strip().lstrip("#").lower()
+    wanted = given.strip().lstrip("#")
     if wanted in ids:
         return wanted
-    found = [one for one in ids if len(wanted) >= SHORTEST_ID and one.startswith(wanted)]
+    found = [one for one in ids if len(wanted) >= SHORTEST_ID and one.lower().startswith(wanted.lower())]
     if not found:
         raise NotFound(f"没有编号为 {one_line(given)[:40]} 的记忆，请用列表中的编号")
     if len(found) > 1:

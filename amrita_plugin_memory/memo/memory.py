@@ -15,7 +15,7 @@ class MemoryMemoStore:
     """Memos in a dict. ``reads`` counts how often contents were fetched."""
 
     clock: Clock = field(default_factory=SystemClock)
-    rows: dict[str, MemoRow] = field(default_factory=lambda: {})
+    rows: dict[str, MemoRow] = field(default_factory=dict)
     reads: int = 0
 
     async def stamp(self, key: str) -> Stamp | None:

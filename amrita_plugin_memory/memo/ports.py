@@ -40,6 +40,6 @@ class MemoStore(Protocol):
     async def change(self, key: str, edit: Callable[[str], str]) -> MemoRow:
         """Replace the content by ``edit(current content or "")`` in one step.
 
-        ``edit`` may run again when another writer came between; what it raises reaches the caller and nothing is changed.
+        ``edit`` may run again when another writer came between; what it raises reaches the caller, nothing is changed.
         """
         ...

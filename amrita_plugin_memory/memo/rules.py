@@ -17,6 +17,7 @@ def checked(content: str, limit: int) -> str:
 
     Raises:
         LimitReached: longer than ``limit`` characters (code points); the sentence counts them.
+
     """
     text = clean(content).strip()
     if len(text) > limit:
@@ -30,6 +31,7 @@ def appended(current: str, addition: str, limit: int) -> str:
     Raises:
         InvalidInput: nothing readable to add.
         LimitReached: the whole would be longer than ``limit``.
+
     """
     if is_blank(addition):
         raise InvalidInput("追加内容为空，请写明要记下的内容")

@@ -27,8 +27,8 @@ class _Cached:
 class Memo:
     """L1. In a group only the group's memo is reachable, in a private chat only the person's.
 
-    Contents are cached and written through; a cached one is used only while the store's stamp says that it is current, so
-    that a row changed or deleted by another process is never served.
+    Contents are cached and written through; a cached one is used only while the store's stamp says it is current, so that
+    a row changed or deleted by another process is never served.
     """
 
     def __init__(self, store: MemoStore, *, limit: Callable[[], int]) -> None:
@@ -60,6 +60,7 @@ class Memo:
         Raises:
             Forbidden: a group's memo, and the caller does not manage the group.
             LimitReached: too long; nothing is changed.
+
         """
         return await self._change(caller, lambda _: checked(content, self.limit))
 
@@ -70,6 +71,7 @@ class Memo:
             Forbidden: a group's memo, and the caller does not manage the group.
             InvalidInput: nothing readable to add.
             LimitReached: the whole would be too long; nothing is changed.
+
         """
         return await self._change(caller, lambda current: appended(current, addition, self.limit))
 

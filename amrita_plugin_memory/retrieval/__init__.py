@@ -1,7 +1,8 @@
 """Embed, search, rank: how a question finds what was stored. Knows partitions, not facts."""
 
 from .fingerprint import match, recorded, stamp
+from .guard import SpaceGuard
 from .rank import dots
 from .recall import Answer, Hit, Recall
 
-__all__ = ["Answer", "Hit", "Recall", "dots", "match", "recorded", "stamp"]
+__all__ = ["Answer", "Hit", "Recall", "SpaceGuard", "dots", "match", "recorded", "stamp"]

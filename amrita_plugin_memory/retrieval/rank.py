@@ -59,7 +59,7 @@ def fuse(cosines: Sequence[float] | Floats | None, coverage: Sequence[float], sc
     if cosines is None:
         return words
     dense = (np.asarray(cosines, dtype=np.float32) - scale.centre) / scale.width
-    return dense + scale.weight * words
+    return (dense + scale.weight * words).astype(np.float32)
 
 
 def best(scores: Floats, limit: int) -> list[int]:

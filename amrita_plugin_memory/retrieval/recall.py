@@ -68,8 +68,8 @@ class Recall:
     ) -> Answer:
         """The ``top_k`` best rows of ``partition`` for ``question``, among those that ``keep`` accepts.
 
-        Args:
-            words_only: when not empty, vectors are not touched and this is the note that says why.
+        When ``words_only`` is not empty, vectors are not touched and it is the note that says why.
+
         """
         if not partition.rows:
             return Answer((), "words", words_only)
@@ -80,7 +80,9 @@ class Recall:
             return Answer(_by_words(partition.rows, coverage, top_k, keep), "words", note)
         space = await self._embedder.space()
         cosines = _cosines(partition.matrix, vector)
-        scores = fuse(cosines, coverage, scale_for(f"{space.package} {space.resolved_model or space.model}", partition.matrix))
+        scores = fuse(
+            cosines, coverage, scale_for(f"{space.package} {space.resolved_model or space.model}", partition.matrix)
+        )
         return Answer(_by_both(partition.rows, scores, cosines, coverage, top_k, keep), "hybrid")
 
     async def _vector(self, question: str) -> tuple[Matrix | None, str]:
@@ -110,7 +112,7 @@ class Recall:
 def _cosines(matrix: Matrix, vector: Matrix) -> Floats:
     # Rows of the published plugin need not be unit vectors.
     norms = np.linalg.norm(matrix, axis=1)
-    return (matrix @ vector) / np.where(norms > 0, norms, 1.0)
+    return ((matrix @ vector) / np.where(norms > 0, norms, 1.0)).astype(np.float32)
 
 
 def _by_words(
