@@ -65,18 +65,21 @@ class FileRoot:
         """
         if rel.is_absolute() or ".." in rel.parts:
             raise InvalidInput(f"路径 {str(rel)[:60]!r} 超出了根目录")
-        here = self.root
-        for part in rel.parts:
-            here = here / part
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                if stat_bits.S_ISLNK(here.lstat().st_mode):
+        here = str(self.root)
+        try:
+            for part in rel.parts:
+                here = f"{here}{os.sep}{part}"
+                if stat_bits.S_ISLNK(os.lstat(here).st_mode):
                     raise InvalidInput(f"路径 {str(rel)[:60]!r} 经过符号链接，已拒绝")
-        return here
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # nothing there yet, so nothing below it either
+        return self.root.joinpath(rel)
 
     def lock(self, rel: PurePosixPath, *, timeout: float = TIMEOUT, keep_alive: bool = False) -> PathLock:
         """The lock ``{rel}.lock``, for ``with`` in a thread or ``async with`` on the loop; its folder is made."""
         path = self.path(rel)
-        self.make_dir(rel.parent)
+        if not path.parent.is_dir():
+            self.make_dir(rel.parent)
         return PathLock(path, self._table, timeout, keep_alive)
 
     def make_dir(self, rel: PurePosixPath) -> Path:

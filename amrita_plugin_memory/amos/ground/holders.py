@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -14,16 +15,23 @@ STALE: Final = 10.0  # seconds, as the reference implementation counts
 _GRACE: Final = 0.5  # how long a lock file may be empty: between its creation and its first bytes
 
 
-def record(token: str) -> bytes:
-    """What a holder writes into its lock file."""
-    fields = {
-        "pid": os.getpid(),
-        "ts": time.time() * 1000,
-        "token": token,
-        "host": socket.gethostname(),
-        "start": started_at(os.getpid()),
-    }
-    return json.dumps(fields).encode()
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A process, told apart from any other on any machine."""
+
+    pid: int
+    host: str
+    start: float | None
+
+    @classmethod
+    def current(cls) -> Holder:
+        """The process that asks."""
+        return cls(os.getpid(), socket.gethostname(), started_at(os.getpid()))
+
+    def record(self, token: str) -> bytes:
+        """What it writes into a lock file, one JSON object."""
+        fields = {"pid": self.pid, "ts": time.time() * 1000, "token": token, "host": self.host, "start": self.start}
+        return json.dumps(fields).encode()
 
 
 def started_at(pid: int) -> float | None:

@@ -27,7 +27,7 @@ from typing import Final
 
 from amrita_plugin_memory.kernel.errors import Locked
 
-from .holders import STALE, clear_if_abandoned, is_ours, record, unlink_if_ours
+from .holders import STALE, Holder, clear_if_abandoned, is_ours, unlink_if_ours
 
 TIMEOUT: Final = 10.0  # seconds
 _FIRST_WAIT: Final = 0.0005
@@ -40,6 +40,13 @@ class LockTable:
 
     _guard: threading.Lock = field(default_factory=threading.Lock)
     _queues: dict[str, tuple[threading.Lock, int]] = field(default_factory=dict[str, tuple[threading.Lock, int]])
+    _me: Holder | None = None
+
+    def me(self) -> Holder:
+        """How lock files name the process that asks; found again after a fork."""
+        if self._me is None or self._me.pid != os.getpid():
+            self._me = Holder.current()
+        return self._me
 
     def join(self, key: str) -> threading.Lock:
         """The lock to queue on for ``key``; every `join` is answered by one `leave`."""
@@ -72,14 +79,13 @@ class PathLock:
     table: LockTable
     timeout: float = TIMEOUT
     keep_alive: bool = False
+    file: Path = field(init=False)
     _token: str = field(default="", init=False)
     _queue: threading.Lock | None = field(default=None, init=False)
     _stop: threading.Event | None = field(default=None, init=False)
 
-    @property
-    def file(self) -> Path:
-        """The lock file itself."""
-        return self.path.with_name(self.path.name + ".lock")
+    def __post_init__(self) -> None:
+        self.file = Path(f"{self.path}.lock")
 
     def __enter__(self) -> PathLock:
         end = time.monotonic() + self.timeout
@@ -135,7 +141,7 @@ class PathLock:
         with contextlib.suppress(OSError):
             fd = os.open(self.file, os.O_WRONLY | os.O_TRUNC)
             try:
-                os.write(fd, record(self._token))
+                os.write(fd, self.table.me().record(self._token))
             finally:
                 os.close(fd)
         return True
@@ -161,7 +167,7 @@ class PathLock:
                 raise
             return False
         try:
-            os.write(fd, record(self._token))
+            os.write(fd, self.table.me().record(self._token))
         finally:
             os.close(fd)
         return True
