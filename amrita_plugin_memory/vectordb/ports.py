@@ -33,16 +33,23 @@ class Row:
 class Partition:
     """All rows of one partition key in the order they were stored, and their vectors, shape (len(rows), dimension).
 
-    ``matrix`` is read-only and row i of it belongs to ``rows[i]`` (whose own ``vector`` is None).
+    ``matrix`` is read-only and row i of it belongs to ``rows[i]`` (whose own ``vector`` is None). ``source`` is the
+    store's own id of the collection it was read from: it changes when the collection was rebuilt and swapped, so that
+    a fingerprint checked for one source is never applied to the vectors of another.
     """
 
     key: str
     rows: tuple[Row, ...]
     matrix: Matrix
+    source: str = ""
 
 
 class Collection(Protocol):
-    """One named collection. Every call is off the event loop, bounded in time, and paged under every bound."""
+    """One named collection. Every call is off the event loop, bounded in time, and paged under every bound.
+
+    A handle follows its name: after a rename or a swap it serves whatever bears that name then.
+    More than one batch of rows (500) is stored batch by batch; an error leaves the batches before it stored.
+    """
 
     @property
     def name(self) -> str:
@@ -73,7 +80,7 @@ class Collection(Protocol):
         ...
 
     async def update(self, rows: Sequence[Row]) -> None:
-        """Change document, metadata (whole) and, where given, the vector of stored rows.
+        """Change the document where given, the metadata (whole) and, where given, the vector of stored rows.
 
         Raises:
             NotFound: an id is not stored (Chroma would ignore it in silence).
