@@ -75,7 +75,6 @@ def files_of(settings: BotSettings) -> dict[str, str]:
         "config": {"stream": False},
     }
     return {
-        MARKER: "这个文件夹由 amrita-memory demo 生成，可以整个删除。\n",
         "pyproject.toml": _PYPROJECT,
         ".env": "".join(f"{name}={value}\n" for name, value in env_of(settings).items()),
         "config/chat/config.toml": _CHAT_CONFIG,
@@ -104,15 +103,14 @@ def env_of(settings: BotSettings) -> dict[str, str]:
     }
 
 
-def lay_out(folder: Path, settings: BotSettings, *, keep: bool = False) -> Path:
-    """Write the folder and return its absolute path; with ``keep`` what the bot stored there stays.
+def lay_out(folder: Path, settings: BotSettings, *, keep: bool = False) -> None:
+    """Write the folder; with ``keep`` what the bot stored there stays.
 
     Raises:
         InvalidInput: the folder holds something this demo did not make.
 
     """
-    folder = folder.expanduser().resolve()
-    require_ours(folder)
+    claim(folder)
     if not keep:
         for name in _OURS:
             shutil.rmtree(folder / name, ignore_errors=True)
@@ -122,15 +120,21 @@ def lay_out(folder: Path, settings: BotSettings, *, keep: bool = False) -> Path:
         path.write_text(text, "utf-8")
         if name == ".env":
             path.chmod(0o600)
-    return folder
 
 
-def require_ours(folder: Path) -> None:
-    """Raise InvalidInput unless the folder is missing, empty or made by this demo."""
+def claim(folder: Path) -> None:
+    """Make the folder and put our marker into it.
+
+    Raises:
+        InvalidInput: it holds something this demo did not make.
+
+    """
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"{folder} 不是文件夹，请用 --dir 换一个位置。")
     if folder.is_dir() and not (folder / MARKER).exists() and any(folder.iterdir()):
         raise InvalidInput(f"文件夹 {folder} 里已有别的内容，演示不会改动它；请用 --dir 换一个空文件夹。")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARKER).write_text("这个文件夹由 amrita-memory demo 生成，可以整个删除。\n", "utf-8")
 
 
 def child_env(settings: BotSettings, parent: Mapping[str, str], *, tool_dirs: tuple[Path, ...]) -> dict[str, str]:

@@ -105,6 +105,17 @@ class HostProcess:
         """What the current (or last) command wrote."""
         return await asyncio.to_thread(self._read_log)
 
+    async def settle(self, *, quiet: float = 0.3, within: float = 3.0) -> None:
+        """Wait until the host has been quiet: it still stores a turn after it has answered."""
+        until = asyncio.get_running_loop().time() + within
+        before = -1
+        while asyncio.get_running_loop().time() < until:
+            size = (await asyncio.to_thread(self._log.stat)).st_size
+            if size == before:
+                return
+            before = size
+            await asyncio.sleep(quiet)
+
     async def failure_if_dead(self) -> HostFailed | None:
         """The reason, when the process has ended by itself."""
         return None if self.is_running else await self._failure("机器人进程已经退出。")

@@ -64,7 +64,8 @@ def _segment_text(segment: Mapping[str, Any]) -> str:
         return str(data.get("text", ""))
     if segment.get("type") == "node":
         return plain(data.get("content"))
-    return f"[{segment.get('type')}]"
+    # What points elsewhere is no content.
+    return "" if segment.get("type") in ("reply", "at") else f"[{segment.get('type')}]"
 
 
 @dataclass(slots=True)

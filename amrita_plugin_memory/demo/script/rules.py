@@ -96,8 +96,8 @@ def _stored(reading: Reading, _groups: Groups) -> str:
     trouble = _trouble(reading)
     if trouble:
         return trouble
-    done = "、".join(dict.fromkeys(name for name, _ in reading.results)) or "无"
-    return f"{LABEL}记下了（工具：{done}）。"
+    done = "、".join(dict.fromkeys(name for name, _ in reading.results))
+    return f"{LABEL}记下了（工具：{done}）。" if done else f"{LABEL}没有可用的记忆工具，什么也没有记。"
 
 
 def _recalled(reading: Reading, _groups: Groups) -> str:
