@@ -12,7 +12,8 @@ from .fact import IMPORTANCES, Importance
 
 MAX_CONTENT: Final = 2_000
 MAX_TAGS: Final = 200
-SHORTEST_ID: Final = 4
+SHORTEST_ID: Final = 4  # what a person may type
+SHOWN_ID: Final = 8  # what is shown: long enough that the short id of a fact does not change as others come
 MAX_TOP_K: Final = 50
 _TAG_MARKS: Final = str.maketrans("，、；;|\n", ",,,,,,")
 
@@ -78,10 +79,10 @@ def same_text(content: str) -> str:
 
 
 def short_ids(ids: Sequence[str]) -> dict[str, str]:
-    """The shortest prefix of each id, at least four characters, that no other of ``ids`` shares."""
+    """The shortest prefix of each id, at least eight characters, that no other of ``ids`` shares."""
     ordered = sorted(ids)
     return {
-        one: one[: max(SHORTEST_ID, _shared(one, ordered[i - 1] if i else ""), _shared(one, _next(ordered, i)))]
+        one: one[: max(SHOWN_ID, _shared(one, ordered[i - 1] if i else ""), _shared(one, _next(ordered, i)))]
         for i, one in enumerate(ordered)
     }
 

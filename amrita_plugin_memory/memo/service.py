@@ -27,8 +27,8 @@ class _Cached:
 class Memo:
     """L1. In a group only the group's memo is reachable, in a private chat only the person's.
 
-    Contents are cached and written through; a cached one is used only while the store's stamp says it is current, so that
-    a row changed or deleted by another process is never served.
+    Contents are cached and written through; a cached one is used only while the store's stamp says it is current, so
+    that a row changed or deleted by another process is never served.
     """
 
     def __init__(self, store: MemoStore, *, limit: Callable[[], int]) -> None:

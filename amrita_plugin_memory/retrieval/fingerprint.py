@@ -65,4 +65,4 @@ def match(metadata: Mapping[str, Scalar], space: VectorSpace) -> Match:
         return "different"
     if known.resolved_model and space.resolved_model and known.resolved_model != space.resolved_model:
         return "different"
-    return "same" if known.legacy_fingerprint == space.legacy_fingerprint else "different"
+    return "same" if metadata[FINGERPRINT] == space.legacy_fingerprint else "different"

@@ -43,6 +43,9 @@ class EnvSettings(BaseSettings):
     embedding_model_api_key: SecretStr = Field(default=SecretStr(""), description="API Key")
     embedding_timeout: float = Field(default=30, gt=0, description="单次嵌入请求超时（秒）")
     embedding_batch_size: int = Field(default=32, ge=1, le=1024, description="单次请求的文本条数上限")
+    embedding_dimensions: int = Field(
+        default=0, ge=0, le=65_536, description="要求服务返回的向量维数；0 表示由服务决定"
+    )
     embedding_max_chars: int = Field(default=2000, ge=100, le=100_000, description="单条文本送去嵌入的字数上限")
 
     embed_check_on_startup: bool = Field(default=True, description="启动时是否检查嵌入指纹")
@@ -72,4 +75,9 @@ class EnvSettings(BaseSettings):
         try:
             return cls(_env_file=[f for f in env_files if f.is_file()])  # pyright: ignore[reportCallIssue]
         except ValidationError as e:
-            raise ConfigInvalid(f".env 有误：{first_problem(e)}") from e
+            raise ConfigInvalid(f".env 有误：{cls.problem(e)}") from e
+
+    @staticmethod
+    def problem(error: ValidationError) -> str:
+        """The first complaint as ``variable: reason``, without the value."""
+        return first_problem(error)

@@ -1,0 +1,73 @@
+"""Build the services from settings and ports, and close what was opened, in reverse order."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from amrita_plugin_memory.embedding import build_embedder
+from amrita_plugin_memory.embedding.ports import Embedder
+from amrita_plugin_memory.facts import COLLECTION, Facts
+from amrita_plugin_memory.kernel.clock import Clock, SystemClock
+from amrita_plugin_memory.memo import Memo, MemoStore
+from amrita_plugin_memory.retrieval import Recall, recorded
+from amrita_plugin_memory.settings import EnvSettings, FileSettings
+from amrita_plugin_memory.vectordb import VectorStore, open_store
+
+from .deferred import DeferredEmbedder
+
+CHROMA: Final = "vector_db.chroma"  # name of the local store below the data directory, as the published plugin has it
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryApp:
+    """The services of one running program. Doors hold this and nothing below it."""
+
+    facts: Facts
+    memo: Memo
+    store: VectorStore
+    embedder: Embedder
+
+
+@asynccontextmanager
+async def open_app(
+    *,
+    env: EnvSettings,
+    file: Callable[[], FileSettings],
+    data_dir: Path,
+    memo_store: MemoStore,
+    clock: Clock | None = None,
+    store: VectorStore | None = None,
+    embedder: Embedder | None = None,
+) -> AsyncGenerator[MemoryApp]:
+    """Open the services. Nothing is contacted yet: a store or service that is down shows at its first use.
+
+    ``file`` is asked each time a bound is needed, so that an edited config.toml counts at once.
+    """
+    time = clock or SystemClock()
+    async with AsyncExitStack() as stack:
+        opened = store or await open_store(env, directory=data_dir / CHROMA)
+        stack.push_async_callback(opened.aclose)
+        chosen = embedder or DeferredEmbedder(lambda: _choose(env, opened))
+        stack.push_async_callback(chosen.aclose)
+        yield MemoryApp(
+            facts=Facts(
+                store=opened,
+                embedder=chosen,
+                recall=Recall(chosen),
+                clock=time,
+                limit=lambda: file().per_session_memory_limit,
+            ),
+            memo=Memo(memo_store, limit=lambda: file().memo_max_chars),
+            store=opened,
+            embedder=chosen,
+        )
+
+
+async def _choose(env: EnvSettings, store: VectorStore) -> Embedder:
+    collection = await store.open(COLLECTION)
+    space = recorded(await collection.metadata()) if collection else None
+    return await build_embedder(env, recorded=space)

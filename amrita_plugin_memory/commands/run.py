@@ -1,0 +1,73 @@
+"""Carry out one ``/memory`` request through the services and answer with text."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from amrita_plugin_memory.facts import Facts, Listed
+from amrita_plugin_memory.kernel.errors import Ambiguous, AmritaMemoryError, NotFound
+from amrita_plugin_memory.kernel.scope import Caller
+from amrita_plugin_memory.memo import Memo
+
+from . import render
+from .parse import Action, Request, parse
+
+SEARCH_TOP: Final = 8
+STATUS_TOP: Final = 3
+
+
+class Commands:
+    """The ``/memory`` door. Raises nothing on purpose: an error of the tree becomes its one sentence."""
+
+    def __init__(self, *, facts: Facts, memo: Memo) -> None:
+        self._facts = facts
+        self._memo = memo
+        self._actions: dict[Action, Callable[[Caller, Request], Awaitable[str]]] = {
+            "status": self._status,
+            "list": self._list,
+            "search": self._search,
+            "delete": self._delete,
+            "memo": self._show_memo,
+        }
+
+    async def answer(self, caller: Caller, text: str) -> str:
+        """The reply to ``/memory <text>``."""
+        try:
+            request = parse(text)
+            if request.action == "help":
+                return render.HELP
+            if caller.group is not None and request.scope == "user" and request.action in ("list", "search", "delete"):
+                return render.PRIVATE_ONLY
+            return await self._actions[request.action](caller, request)
+        except AmritaMemoryError as e:
+            return str(e)
+
+    async def _status(self, caller: Caller, request: Request) -> str:
+        scope = "group" if caller.group is not None else "user"
+        page = await self._facts.list(caller, scope=scope, limit=STATUS_TOP)
+        chars = len(await self._memo.read(caller))
+        return render.status(page, chars, self._memo.limit, scope=scope)
+
+    async def _list(self, caller: Caller, request: Request) -> str:
+        offset = (request.page - 1) * render.PAGE_SIZE
+        page = await self._facts.list(caller, scope=request.scope, limit=render.PAGE_SIZE, offset=offset)
+        return render.listing(page, scope=request.scope, number=request.page)
+
+    async def _search(self, caller: Caller, request: Request) -> str:
+        found = await self._facts.recall(caller, scope=request.scope, question=request.words, top_k=SEARCH_TOP)
+        return render.results(found, scope=request.scope, words=request.words)
+
+    async def _delete(self, caller: Caller, request: Request) -> str:
+        done: list[Listed] = []
+        failed: list[str] = []
+        for given in request.ids:
+            try:
+                done.append(await self._facts.forget(caller, given, scope=request.scope))
+            except (NotFound, Ambiguous) as e:
+                failed.append(str(e))
+        return render.deleted(done, failed, scope=request.scope)
+
+    async def _show_memo(self, caller: Caller, request: Request) -> str:
+        text = await self._memo.read(caller)
+        return render.memo(text, self._memo.limit, group=caller.group is not None)

@@ -1,0 +1,104 @@
+"""The memo store over the host's database. Safe across processes: a change is one conditional UPDATE on the version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+from nonebot_plugin_amrita.database import UserMetadata
+from nonebot_plugin_orm import get_session
+from sqlalchemy import select, update
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from amrita_plugin_memory.kernel.clock import Clock
+from amrita_plugin_memory.kernel.errors import StoreUnavailable
+from amrita_plugin_memory.memo import MemoRow, Stamp
+
+from .orm import UserMemo
+
+_TRIES: Final = 20
+
+
+class OrmMemoStore:
+    """Memos in ``amrita_plugin_memory_user_memo``."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    async def stamp(self, key: str) -> Stamp | None:
+        """Version and time of the row now; None when there is no row."""
+        async with _session() as session:
+            query = select(UserMemo.version, UserMemo.updated_at).where(UserMemo.user_id == key)
+            row = (await session.execute(query)).one_or_none()
+            return Stamp(row[0], _aware(row[1])) if row else None
+
+    async def read(self, key: str) -> MemoRow | None:
+        """The row now; None when there is none."""
+        async with _session() as session:
+            row = await session.get(UserMemo, key)
+            return MemoRow(key, row.content, row.version, _aware(row.updated_at)) if row else None
+
+    async def change(self, key: str, edit: Callable[[str], str]) -> MemoRow:
+        """Replace the content by what ``edit`` makes of it; again when another writer came between."""
+        for _ in range(_TRIES):
+            async with _session() as session:
+                row = await self._attempt(session, key, edit)
+            if row is not None:
+                return row
+        raise StoreUnavailable("备忘录正被其他进程频繁修改，请稍后再试")
+
+    async def _attempt(self, session: AsyncSession, key: str, edit: Callable[[str], str]) -> MemoRow | None:
+        old = await session.get(UserMemo, key)
+        content = edit(old.content if old else "")
+        now = self._clock.now()
+        try:
+            if old is None:
+                await _ensure_parent(session, key)
+                session.add(UserMemo(user_id=key, content=content, version=1, updated_at=_naive(now)))
+                await session.commit()
+                return MemoRow(key, content, 1, now)
+            version = old.version
+            result = await session.execute(
+                update(UserMemo)
+                .where(UserMemo.user_id == key, UserMemo.version == version)
+                .values(content=content, version=version + 1, updated_at=_naive(now))
+            )
+            await session.commit()
+            return MemoRow(key, content, version + 1, now) if result.rowcount else None  # pyright: ignore[reportAttributeAccessIssue]
+        except (IntegrityError, OperationalError):
+            # Another process inserted the same row, or SQLite was busy: read again and try once more.
+            await session.rollback()
+            return None
+
+
+async def _ensure_parent(session: AsyncSession, key: str) -> None:
+    """The host's row that the foreign key asks for; PostgreSQL and MySQL enforce it."""
+    query = select(UserMetadata.user_id).where(UserMetadata.user_id == key)
+    if (await session.execute(query)).one_or_none() is None:
+        session.add(UserMetadata(user_id=key))
+        await session.flush()
+
+
+class _session:  # noqa: N801 - used as a verb
+    """A database session whose failures are one sentence of ours."""
+
+    async def __aenter__(self) -> AsyncSession:
+        self._session = get_session()
+        return await self._session.__aenter__()
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        await self._session.__aexit__(kind, error, trace)
+        if isinstance(error, SQLAlchemyError):
+            raise StoreUnavailable(
+                "备忘录所在的数据库暂不可用，请稍后再试或检查数据库是否已升级（ambot orm upgrade）"
+            ) from error
+
+
+def _naive(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
