@@ -42,8 +42,11 @@ class VectorSpace:
 class Embedder(Protocol):
     """Turns texts into vectors; made from settings alone, independent of the host's start-up."""
 
-    async def embed(self, texts: Sequence[str], *, purpose: Purpose) -> Matrix:
+    async def embed(self, texts: Sequence[str], *, purpose: Purpose, deadline: float | None = None) -> Matrix:
         """One L2-normalised row a text, shape ``(len(texts), dimension)``, float32.
+
+        ``deadline`` bounds the whole call in seconds, retries included; None takes the embedder's own bound (short
+        for queries, which somebody waits for, longer for passages).
 
         Raises:
             InvalidInput: a blank text (refused before any call).
