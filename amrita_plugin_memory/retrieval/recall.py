@@ -77,13 +77,17 @@ class Recall:
         lexicon = await self._lexicon(partition)
         coverage = lexicon.coverage(question)
         if vector is None:
-            return Answer(_by_words(partition.rows, coverage, top_k, keep), "words", note)
+            return Answer(_by_words(partition.rows, coverage, top_k=top_k, keep=keep), "words", note)
         space = await self._embedder.space()
         cosines = _cosines(partition.matrix, vector)
-        scores = fuse(
-            cosines, coverage, scale_for(f"{space.package} {space.resolved_model or space.model}", partition.matrix)
+        model = f"{space.package} {space.resolved_model or space.model}"
+        scores = fuse(cosines, coverage, scale_for(model, partition.matrix))
+        rows = partition.rows
+        hits = (
+            Hit(rows[i], float(scores[i]), float(np.clip(scores[i], 0, 1)), float(cosines[i]), coverage[i])
+            for i in _chosen(best(scores, len(rows)), rows, keep, top_k)
         )
-        return Answer(_by_both(partition.rows, scores, cosines, coverage, top_k, keep), "hybrid")
+        return Answer(tuple(hits), "hybrid")
 
     async def _vector(self, question: str) -> tuple[Matrix | None, str]:
         try:
@@ -115,23 +119,13 @@ def _cosines(matrix: Matrix, vector: Matrix) -> Floats:
     return ((matrix @ vector) / np.where(norms > 0, norms, 1.0)).astype(np.float32)
 
 
+def _chosen(order: Sequence[int], rows: Sequence[Row], keep: Callable[[Row], bool] | None, top_k: int) -> list[int]:
+    return [i for i in order if keep is None or keep(rows[i])][:top_k]
+
+
 def _by_words(
-    rows: Sequence[Row], coverage: Sequence[float], top_k: int, keep: Callable[[Row], bool] | None
+    rows: Sequence[Row], coverage: Sequence[float], *, top_k: int, keep: Callable[[Row], bool] | None
 ) -> tuple[Hit, ...]:
-    order = best(np.asarray(coverage, dtype=np.float32), len(rows))
-    found = [i for i in order if coverage[i] > 0 and (keep is None or keep(rows[i]))][:top_k]
+    order = [i for i in best(np.asarray(coverage, dtype=np.float32), len(rows)) if coverage[i] > 0]
+    found = _chosen(order, rows, keep, top_k)
     return tuple(Hit(rows[i], coverage[i], min(coverage[i] * 1.25, 1.0), None, coverage[i]) for i in found)
-
-
-def _by_both(
-    rows: Sequence[Row],
-    scores: Floats,
-    cosines: Floats,
-    coverage: Sequence[float],
-    top_k: int,
-    keep: Callable[[Row], bool] | None,
-) -> tuple[Hit, ...]:
-    found = [i for i in best(scores, len(rows)) if keep is None or keep(rows[i])][:top_k]
-    return tuple(
-        Hit(rows[i], float(scores[i]), float(np.clip(scores[i], 0, 1)), float(cosines[i]), coverage[i]) for i in found
-    )
