@@ -2,6 +2,7 @@
 
 from .memory import MemoryStore
 from .ports import PAGE, PARTITION_KEY, Collection, Matrix, Partition, Row, Scalar, VectorStore
+from .store import open_store
 
 __all__ = [
     "PAGE",
@@ -13,4 +14,5 @@ __all__ = [
     "Row",
     "Scalar",
     "VectorStore",
+    "open_store",
 ]
