@@ -182,11 +182,11 @@ class FileRoot:
         """Replace a JSON file whole."""
         self.write(rel, dump_json(value))
 
-    def append(self, rel: PurePosixPath, data: bytes) -> int:
+    def append(self, rel: PurePosixPath, data: bytes, *, sync: bool = True) -> int:
         """Add whole lines to the end of a file and sync them; the file's size before.
 
         The caller holds the lock. A torn last line is closed first, so that only it is lost; when the disk is full the
-        file goes back to the size it had.
+        file goes back to the size it had. ``sync=False`` is for what can be made anew from other files.
         """
         path = self.path(rel)
         try:
@@ -196,7 +196,7 @@ class FileRoot:
             fd, fresh = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NOFOLLOW, 0o600), True
         try:
             size = os.fstat(fd).st_size
-            self._append_to(fd, size, data)
+            self._append_to(fd, size, data, sync=sync)
         finally:
             os.close(fd)
         if fresh:
@@ -291,7 +291,7 @@ class FileRoot:
             raise
         self._sync_dir(path.parent)
 
-    def _append_to(self, fd: int, size: int, data: bytes) -> None:
+    def _append_to(self, fd: int, size: int, data: bytes, *, sync: bool) -> None:
         if size and _last_byte(fd, size) != b"\n":
             data = b"\n" + data
         try:
@@ -299,7 +299,7 @@ class FileRoot:
         except OSError:
             os.ftruncate(fd, size)
             raise
-        if self.sync:
+        if self.sync and sync:
             _DATASYNC(fd)
 
     def _sync(self, fd: int) -> None:

@@ -21,10 +21,14 @@ _ESCAPES: Final = str.maketrans(_SPLITTERS)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a JSONL file: its bytes without the line end, and its record, None when it is not a JSON object."""
+    """One line of a JSONL file: its bytes without the line end, and its record, None when it is not a JSON object.
+
+    ``at`` is where it begins in the bytes it was read from.
+    """
 
     raw: bytes
     record: dict[str, Any] | None
+    at: int = 0
 
 
 def decode(data: bytes) -> str:
@@ -72,8 +76,13 @@ def load_object(data: bytes) -> dict[str, Any] | None:
 
 def load_lines(data: bytes) -> list[Line]:
     """The non-empty lines of a JSONL file."""
-    lines = [raw.rstrip(b"\r") for raw in data.removeprefix(BOM).split(b"\n")]
-    return [Line(raw, load_line(raw)) for raw in lines if raw.strip()]
+    lines: list[Line] = []
+    at = len(BOM) if data.startswith(BOM) else 0
+    for raw in data[at:].split(b"\n"):
+        if line := raw.rstrip(b"\r"):
+            lines.append(Line(line, load_line(line), at))
+        at += len(raw) + 1
+    return lines
 
 
 def load_records(data: bytes) -> list[dict[str, Any]]:
