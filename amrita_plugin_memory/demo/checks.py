@@ -145,8 +145,9 @@ def recall_omits(needle: str) -> Check:
 
     def look(scene: Scene) -> Finding:
         results = [text for name, text in scene.turn.results if name == "read_memory"]
-        if not results:
-            return Finding(False, "本轮没有 read_memory 的结果")
+        failed = [text for text in results if as_object(text).get("status") != "success"]
+        if failed or not results:
+            return Finding(False, f"本轮没有 read_memory 的结果：{excerpt('；'.join(failed))}")
         leaked = [text for text in results if needle in text]
         return Finding(not leaked, excerpt((leaked or results)[0], needle))
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from amrita_plugin_memory.kernel.errors import Unavailable
 
-from .traps import diagnose, last_lines
+from .traps import CRIPPLING, cause_lines, diagnose, last_lines
 
 READY: Final = "Application startup complete"
 _POLL_SECONDS: Final = 0.2
@@ -68,10 +68,10 @@ class HostProcess:
             raise await self._failure(f"数据库迁移失败（退出码 {code}）。")
 
     async def start(self, *, within: float = 240) -> None:
-        """Start the bot and return when it serves.
+        """Start the bot and return when it serves, with the plugin at work.
 
         Raises:
-            HostFailed: it ended, or did not serve within ``within`` seconds.
+            HostFailed: it ended, did not serve within ``within`` seconds, or runs without the plugin.
 
         """
         await self._spawn("run")
@@ -85,6 +85,11 @@ class HostProcess:
             failure = await self._failure(f"机器人 {within:.0f} 秒内没有启动完成。")
             await self.stop()
             raise failure from None
+        trap = diagnose(await self.log_text(), CRIPPLING)
+        if trap is not None:
+            lines = cause_lines(await self.log_text(), trap)
+            await self.stop()
+            raise HostFailed(str(trap), log_lines=lines, trap=trap.name)
 
     async def stop(self) -> None:
         """End the process group: politely, then by force. Does nothing when it has ended."""

@@ -93,7 +93,7 @@ class Screen:
         """One sentence, and the host's last lines when it died."""
         self._line("✗ ", str(error), style="bold red")
         if isinstance(error, HostFailed):
-            self.note("机器人日志的最后几行：")
+            self.note("机器人日志里的有关几行：")
             for line in error.log_lines:
                 self._line("  │ ", line, style="dim")
 

@@ -48,9 +48,9 @@ class Step:
         return {name: match[1] for name, match in found.items() if match}
 
 
-def _id_before(word: str) -> str:
-    """The short id that a list prints on the line of this memory."""
-    return rf"[\[（(]?\b([0-9a-f]{{4,36}})\b[^\n]*{word}"
+def _id_of(word: str) -> str:
+    """The short id that a list prints at the end of the line of this memory."""
+    return rf"{word}[^\n]*\[([0-9A-Za-z-]+)\]"
 
 
 STORY: Final = (
@@ -85,7 +85,7 @@ STORY: Final = (
         "看看它记了什么",
         "/memory user list",
         checks=(replied("小林", "花生", "乌龙茶"),),
-        capture={"tea": _id_before("乌龙茶")},
+        capture={"tea": _id_of("乌龙茶")},
     ),
     Step("搜一搜", "/memory user search 花生", checks=(replied("花生"),)),
     Step("删掉一条", "/memory user delete {tea}", checks=(replied("删除"),)),
@@ -111,18 +111,18 @@ STORY: Final = (
         "群里发 /memory user list：内容不会贴到群里",
         "/memory user list",
         IN_GROUP,
-        checks=(replied(), place_never_saw(IN_GROUP, "小林", "花生", "乌龙茶")),
+        checks=(replied("私聊"), place_never_saw(IN_GROUP, "小林", "花生", "乌龙茶")),
     ),
     Step(
         "群记忆大家都看得到",
         "/memory group list",
         IN_GROUP,
         checks=(replied("每周五发版"),),
-        capture={"release": _id_before("每周五")},
+        capture={"release": _id_of("每周五")},
     ),
     Step("普通成员不能删群记忆", "/memory group delete {release}", IN_GROUP, checks=(replied("无权"),)),
     Step("群主可以", "/memory group delete {release}", GROUP_OWNER, checks=(replied("删除"),)),
-    Step("群记忆里没有它了", "/memory group list", IN_GROUP, checks=(reply_omits("每周五发版"),)),
+    Step("群记忆里没有它了", "/memory group list", IN_GROUP, checks=(replied("暂无"), reply_omits("每周五发版"))),
     Step(
         "回到私聊：群里的话没有混进来，自己的还在",
         "/memory user list",

@@ -5,7 +5,9 @@ Pure: text in, diagnosis out.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,7 +71,13 @@ TRAPS: Final = (
         "plugin",
         r"Failed to (?:load|import) (?:plugin )?[\"']?amrita_plugin_memory\b",
         sentence="记忆插件没有加载成功，机器人会在没有记忆的情况下运行。",
-        fix="请看日志里这一行之后的原因。",
+        fix="请看下面日志里的原因。",
+    ),
+    _trap(
+        "plugin-start",
+        r"\[Memory\] 记忆插件没有启动",
+        sentence="记忆插件加载了，但没有启动成功，机器人没有记忆。",
+        fix="请看下面日志里的原因。",
     ),
     _trap(
         "module",
@@ -104,9 +112,25 @@ TRAPS: Final = (
 )  # fmt: skip
 
 
-def diagnose(log: str) -> Trap | None:
-    """The first known trap that this log shows, causes before consequences; None when it shows none."""
-    return next((trap for trap in TRAPS if trap.pattern.search(log)), None)
+# With these the bot runs, but without what this project is about.
+CRIPPLING: Final = ("plugin", "plugin-start")
+
+
+def diagnose(log: str, names: Collection[str] | None = None) -> Trap | None:
+    """The first known trap (of these names) that this log shows; None when it shows none."""
+    wanted = (trap for trap in TRAPS if names is None or trap.name in names)
+    return next((trap for trap in wanted if trap.pattern.search(log)), None)
+
+
+def cause_lines(log: str, trap: Trap, count: int = 15) -> list[str]:
+    """The line that shows the trap and the end of what belongs to it (a traceback), up to the next log line."""
+    plain = _COLOUR.sub("", log)
+    found = trap.pattern.search(plain)
+    if found is None:
+        return []
+    first, *rest = plain[plain.rfind("\n", 0, found.start()) + 1 :].splitlines()
+    own = list(itertools.takewhile(lambda line: not _STAMPED.match(line), rest))
+    return [first, *last_lines("\n".join(own), count)]
 
 
 def last_lines(log: str, count: int = 15) -> list[str]:
@@ -115,4 +139,5 @@ def last_lines(log: str, count: int = 15) -> list[str]:
     return [line.rstrip() for line in plain.splitlines() if line.strip()][-count:]
 
 
+_STAMPED: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\d\d-\d\d \d\d:\d\d:\d\d")
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")

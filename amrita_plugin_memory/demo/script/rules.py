@@ -85,7 +85,7 @@ def memo_line(memo: str | None, word: str) -> str | None:
 
 def _memo_with(reading: Reading, groups: Groups) -> str:
     """The memo as `read_memo` gave it, with one more line: a whole replacement keeps what was there."""
-    before = str(as_object(reading.result_of("read_memo")).get("content") or "").strip()
+    before = str(as_object(reading.result_of("read_memo")).get("memo") or "").strip()
     line = groups.get("line", "") or f"用户叫{groups.get('name', '')}"
     kept = [x for x in before.splitlines() if x.strip() and x.strip() != line]
     return "\n".join([*kept, line])
