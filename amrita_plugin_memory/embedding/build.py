@@ -16,7 +16,7 @@ from .cached import QueryCache
 from .choose import Choice, Probes, decide, guess, same_address
 from .embedded import EmbeddedEmbedder, installed_packages, package_named
 from .hashed import HashedEmbedder
-from .ports import Embedder, Matrix, Purpose, VectorSpace
+from .ports import Embedder, EmbedderClosed, Matrix, Purpose, VectorSpace
 from .service.connect import answers, first_way, service_embedder, service_space
 from .service.endpoint import ServiceProtocol, normalise
 from .service.http import Access
@@ -39,6 +39,7 @@ class ChosenEmbedder:
         self._choosing = asyncio.Lock()
         self._choice: Choice | None = None
         self._inner: Embedder | None = None
+        self._closed = False
 
     async def choice(self) -> Choice:
         """What is used and why; probes the services for at most a few seconds the first time."""
@@ -56,11 +57,14 @@ class ChosenEmbedder:
 
     async def aclose(self) -> None:
         """Close whatever was chosen."""
+        self._closed = True
         if self._inner is not None:
             await self._inner.aclose()
 
     async def _ready(self) -> Embedder:
         async with self._choosing:
+            if self._closed:
+                raise EmbedderClosed
             if self._inner is None:
                 self._choice = decide(self._settings, self._recorded, await probe(self._settings, self._recorded))
                 self._inner = build_chosen(self._choice, self._settings, recorded=self._recorded, clock=self._clock)

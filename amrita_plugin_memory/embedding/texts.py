@@ -38,7 +38,14 @@ def cut_note(cut: int, limit: int) -> str:
     return f"{cut} 条文本超过 {limit} 字，只用前 {limit} 字计算向量（原文完整保存，按字词仍可检索）"
 
 
-def chunks(texts: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
-    """Consecutive pieces of at most ``size`` texts."""
-    for start in range(0, len(texts), size):
-        yield tuple(texts[start : start + size])
+def chunks(texts: Sequence[str], size: int, *, chars: int | None = None) -> Iterator[tuple[str, ...]]:
+    """Consecutive pieces of at most ``size`` texts and, but for a single longer text, ``chars`` characters."""
+    piece: list[str] = []
+    for text in texts:
+        full = len(piece) >= size or (chars is not None and sum(map(len, piece)) + len(text) > chars)
+        if piece and full:
+            yield tuple(piece)
+            piece = []
+        piece.append(text)
+    if piece:
+        yield tuple(piece)

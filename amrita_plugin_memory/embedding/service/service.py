@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from amrita_plugin_memory.embedding.ports import Matrix, Purpose, VectorSpace
+from amrita_plugin_memory.embedding.ports import EmbedderClosed, Matrix, Purpose, VectorSpace
 from amrita_plugin_memory.embedding.texts import chunks, cut_note, prepare
 from amrita_plugin_memory.embedding.vectors import BadVectors, unit_rows
 from amrita_plugin_memory.kernel.clock import Clock
@@ -70,6 +70,7 @@ class ServiceEmbedder:
         self._model = "" if spec.space.model == "auto" else spec.space.model
         self._dimension: int | None = None
         self._answered = False
+        self._closed = False
         self._resolving = asyncio.Lock()
         self._lines = asyncio.Semaphore(CONCURRENCY)
 
@@ -86,6 +87,8 @@ class ServiceEmbedder:
         if not prepared.texts:
             return np.zeros((0, self._dimension or 0), dtype=np.float32)
         seconds = deadline if deadline is not None else self._allowance(purpose, len(prepared.texts))
+        if self._closed:
+            raise EmbedderClosed
         await self._wire.open()  # not the service's time
         with self._breaker.guard():
             try:
@@ -103,6 +106,7 @@ class ServiceEmbedder:
 
     async def aclose(self) -> None:
         """Close the connections."""
+        self._closed = True
         await self._wire.aclose()
 
     def _allowance(self, purpose: Purpose, count: int) -> float:
