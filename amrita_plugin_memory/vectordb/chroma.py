@@ -35,6 +35,7 @@ class ChromaCollection:
         self._name = name
         self._cache = PartitionCache(limit)
         self._era = link.era
+        self._annotations: dict[str, Scalar] | None = None
         self._loading = KeyedLocks()
 
     @property
@@ -43,8 +44,15 @@ class ChromaCollection:
         return self._name
 
     async def metadata(self) -> dict[str, Scalar]:
-        """The collection's own metadata, read from the store."""
-        return await self._read(lambda c: _own_metadata(c, self._name))
+        """The collection's own metadata; asked of the store unless nobody else can have changed it."""
+        self._link.check()
+        epoch, era = self._trusted().epoch, self._link.era
+        if self._annotations is not None and self._link.certain:
+            return dict(self._annotations)
+        found = await self._read(lambda c: _own_metadata(c, self._name))
+        if self._unchanged_since(epoch, era):
+            self._annotations = found
+        return dict(found)
 
     async def annotate(self, changes: Mapping[str, Scalar | None]) -> None:
         """Merge into the collection's metadata; None removes a key."""
@@ -55,6 +63,8 @@ class ChromaCollection:
             c.modify(self._name, metadata=merged)
 
         await self._link.write(work)
+        self._annotations = None
+        self._trusted().epoch += 1
 
     async def count(self) -> int:
         """Rows in the whole collection."""
@@ -128,7 +138,7 @@ class ChromaCollection:
         except Stale:
             partition = await self._by_words_only(key)
         # A load that overlapped a change may hold the state before it: good for this answer, not for keeping.
-        if self._trusted().epoch == epoch and self._link.era == era:
+        if self._unchanged_since(epoch, era):
             self._cache.put(partition)
         return partition
 
@@ -151,7 +161,11 @@ class ChromaCollection:
         if self._era != self._link.era:
             self._era = self._link.era
             self._cache.clear()
+            self._annotations = None
         return self._cache
+
+    def _unchanged_since(self, epoch: int, era: int) -> bool:
+        return self._trusted().epoch == epoch and self._link.era == era
 
 
 def _own_metadata(connection: Connection, name: str) -> dict[str, Scalar]:

@@ -34,14 +34,19 @@ class ChromaStore:
         self._lock = lock
         self._cache_bytes = cache_bytes
         self._collections: dict[str, ChromaCollection] = {}
+        self._confirmed: dict[str, int] = {}  # in which era the collection was last seen to be there
 
     async def open(self, name: str, *, create: bool = True) -> ChromaCollection | None:
         """The collection, made when missing and ``create``; else None. One handle a name, so that caches are shared."""
+        self._link.check()
+        if self._confirmed.get(name) == self._link.era:
+            return self._collections[name]
         found = await self._link.read(lambda c: c.find(name) is not None)
         if not found:
             if not create or not self._link.writable:
                 return None
             await self._link.write(lambda c: c.create(name) and None)
+        self._confirmed[name] = self._link.era
         return self._collections.setdefault(name, ChromaCollection(self._link, name, limit=self._cache_bytes))
 
     async def names(self) -> list[str]:
