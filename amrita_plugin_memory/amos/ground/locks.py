@@ -114,16 +114,21 @@ class PathLock:
     async def __aenter__(self) -> PathLock:
         end = time.monotonic() + self.timeout
         queue = self.table.join(str(self.path))
+        attempt: asyncio.Future[bool] | None = None
         try:
             for wait in _waits():
                 if self._queue is None and queue.acquire(blocking=False):
                     self._queue = queue
-                if self._queue is not None and await asyncio.to_thread(self._try_once):
-                    break
+                if self._queue is not None:
+                    attempt = asyncio.ensure_future(asyncio.to_thread(self._try_once))
+                    if await asyncio.shield(attempt):
+                        break
                 self._give_up_after(end)
                 await asyncio.sleep(wait)
         except BaseException:
-            await asyncio.shield(asyncio.to_thread(unlink_if_ours, self.file, self._token))
+            if attempt is not None:
+                await asyncio.wait({attempt})  # its thread may be about to make the lock file
+                await asyncio.to_thread(unlink_if_ours, self.file, self._token)
             self._dequeue(joined=True)
             raise
         self._keep()

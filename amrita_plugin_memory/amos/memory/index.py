@@ -7,52 +7,32 @@ and at the end. The truth is the files: `rebuild` makes the index anew and keeps
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Final, cast
 
-from amrita_plugin_memory.amos.ground import FileRoot, Stamp, layout, uris
+from amrita_plugin_memory.amos.ground import FileRoot, Stamp, layout
 from amrita_plugin_memory.amos.ground.formats import decode, dump_json, dump_line, load_object, load_records
+
+from .entries import Entries, apply, entry_for, tags_of
 
 _SMALL: Final = 64 * 1024  # bytes up to which an index is rewritten for each change
 _FOLDING: Final = PurePosixPath("index.journal.folding")
 _BROKEN: Final = PurePosixPath("index.json.bak")
-_WORD: Final = re.compile(r"[A-Za-z0-9_]+|[\u4e00-\u9fff]+")
-_MAX_KEYWORDS: Final = 20
-_DEFINITIONS: Final = {"tools": "definition.md", "pages": "description.md", "APPs": "manifest.json"}
-
-Entries = dict[str, dict[str, Any]]
+_PARTS: Final = (layout.INDEX, _FOLDING, layout.INDEX_JOURNAL)
 
 
-def keywords(text: str) -> list[str]:
-    """The first twenty words of a text, in order, as the reference implementation picks them."""
-    found = _WORD.finditer(text)
-    return [match.group() for match, _ in zip(found, range(_MAX_KEYWORDS), strict=False)]
+@dataclass(slots=True)
+class _View:
+    """The entries as they were at these states of the files; the journal was read up to ``read``."""
 
-
-def entry_for(path: PurePosixPath, text: str) -> dict[str, Any] | None:
-    """The entry of a workflow, a knowledge entry or an asset's definition; None for a file that is not indexed."""
-    parts = path.parts[1:] if path.parts[0] == "shared" else path.parts[2:]
-    match parts:
-        case ("workflows", name) if name.endswith(".md"):
-            found = {"kind": "memory", "type": "workflow", "name": name[:-3]}
-        case ("knowledge", domain, name) if name.endswith(".md"):
-            found = {"kind": "memory", "type": "knowledge", "name": f"{domain}/{name[:-3]}"}
-        case ("assets", folder, name, file) if _DEFINITIONS.get(folder) == file:
-            word = {folder: word for word, folder in layout.ASSET_DIRS.items()}[folder]
-            found = {"kind": "asset", "asset_type": word, "name": name, "description_short": ""}
-        case _:
-            return None
-    return {**found, "keywords": keywords(text), "tags": [], "uri": _short(path, found)}
-
-
-def _short(path: PurePosixPath, found: Mapping[str, Any]) -> str:
-    if found["kind"] == "asset":
-        return f"{uris.SCHEME}assets/{found['asset_type']}/{found['name']}"
-    return f"{uris.SCHEME}{'workflows' if found['type'] == 'workflow' else 'knowledge'}/{found['name']}"
+    index: Stamp | None
+    folding: Stamp | None
+    journal: int
+    entries: Entries
+    read: int = 0
 
 
 @dataclass(slots=True)
@@ -87,16 +67,19 @@ class Index:
         self._change({"op": "untag", "path": str(path), "tag": tag})
 
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        """Every entry by relative path, journal included; not to be changed."""
-        while True:
-            with self._guard:
-                stamp = self.files.stamp(layout.INDEX)
-                if self._base[0] != stamp or stamp is None:
-                    self._base = (stamp, self._load() or {})
-                base = self._base[1]
-            changes = [*self._records(_FOLDING), *self._records(layout.INDEX_JOURNAL)]
-            if self.files.stamp(layout.INDEX) == stamp:  # else a flush has moved the journal meanwhile
-                return _applied(base, changes) if changes else base
+        """Every entry by relative path, journal included; a snapshot of the caller's own."""
+        with self._guard:
+            return dict(self._seen())
+
+    def tags_of(self, path: str) -> tuple[str, ...]:
+        """The tags of one file."""
+        with self._guard:
+            return tuple(tags_of(self._seen().get(path, {})))
+
+    def tagged(self, tag: str) -> list[str]:
+        """Paths of files with this tag, sorted."""
+        with self._guard:
+            return sorted(path for path, entry in self._seen().items() if tag in tags_of(entry))
 
     def pending(self) -> int:
         """Bytes of the journal that are not folded in."""
@@ -117,17 +100,35 @@ class Index:
     def rebuild(self) -> int:
         """Make the index anew from the files, tags kept; how many entries it has."""
         with self.files.lock(layout.INDEX, timeout=30.0, keep_alive=True):
-            old = _applied(self._load() or {}, self._take_journal())
+            old = self._load() or {}
+            apply(old, self._take_journal())
             new = self._from_files()
             for path, entry in old.items():
                 if path in new:
                     new[path] = {**new[path], **{k: v for k, v in entry.items() if k not in new[path]}}
-                    new[path]["tags"] = _tags(entry)
-                elif _tags(entry) and self._is_file(path):
-                    new[path] = {"tags": _tags(entry)}
+                    new[path]["tags"] = tags_of(entry)
+                elif tags_of(entry) and self._is_file(path):
+                    new[path] = {"tags": tags_of(entry)}
             self.files.write(layout.INDEX, dump_json(new))
             self.files.delete(_FOLDING)
         return len(new)
+
+    def _seen(self) -> Entries:
+        """The view of the index, brought up to what is on the disk; only what the journal gained is read."""
+        while True:
+            index, folding, journal = (self.files.stamp(path) for path in _PARTS)
+            view, inode = self._view, 0 if journal is None else journal.inode
+            if view is None or (view.index, view.folding, view.journal) != (index, folding, inode):
+                view = _View(index, folding, inode, self._load() or {})
+                apply(view.entries, load_records(self.files.read(_FOLDING) or b""))
+            data = self.files.read(layout.INDEX_JOURNAL, start=view.read) or b""
+            whole = data[: data.rfind(b"\n") + 1]
+            apply(view.entries, load_records(whole))
+            view.read += len(whole)
+            if self.files.stamp(layout.INDEX) == index and self.files.stamp(_FOLDING) == folding:
+                self._view = view
+                return view.entries
+            self._view = None  # a flush moved the journal meanwhile
 
     def _change(self, change: dict[str, Any]) -> None:
         if not self.enabled:
@@ -145,8 +146,8 @@ class Index:
         if base is None:
             self.files.move(layout.INDEX, _BROKEN)
             base = self._from_files()
-        new = _applied(base, [*self._take_journal(), *more])
-        self.files.write(layout.INDEX, dump_json(new))
+        apply(base, [*self._take_journal(), *more])
+        self.files.write(layout.INDEX, dump_json(base))
         self.files.delete(_FOLDING)
 
     def _take_journal(self) -> list[dict[str, Any]]:
@@ -158,7 +159,7 @@ class Index:
                 self.files.delete(layout.INDEX_JOURNAL)
             else:
                 self.files.move(layout.INDEX_JOURNAL, _FOLDING)
-        return list(self._records(_FOLDING))
+        return load_records(self.files.read(_FOLDING) or b"")
 
     def _load(self) -> Entries | None:
         """``index.json`` as it is; empty when it is not there, None when it cannot be read."""
@@ -169,10 +170,6 @@ class Index:
         if found is None:
             return None
         return {path: cast("dict[str, Any]", entry) for path, entry in found.items() if isinstance(entry, dict)}
-
-    def _records(self, path: PurePosixPath) -> list[dict[str, Any]]:
-        data = self.files.read(path)
-        return load_records(data) if data else []
 
     def _from_files(self) -> Entries:
         found: Entries = {}
@@ -190,33 +187,3 @@ class Index:
 
     def _is_file(self, path: str) -> bool:
         return not path.startswith("/") and ".." not in path.split("/") and self.files.exists(PurePosixPath(path))
-
-
-def _applied(base: Mapping[str, Mapping[str, Any]], changes: list[dict[str, Any]]) -> Entries:
-    """Entries after the changes, in order. Doing a change twice is the same as doing it once."""
-    new: Entries = dict(cast("Entries", base))
-    for change in changes:
-        path = str(change.get("path", ""))
-        old = new.get(path, {})
-        match change.get("op"):
-            case "put":
-                new[path] = {**old, **change.get("entry", {}), "tags": _tags(old)}
-            case "drop":
-                new.pop(path, None)
-            case "tag":
-                new[path] = {**old, "tags": [*_without(old, change), change["tag"]]}
-            case "untag":
-                if path in new:
-                    new[path] = {**old, "tags": _without(old, change)}
-            case _:
-                pass
-    return new
-
-
-def _tags(entry: Mapping[str, Any]) -> list[str]:
-    found = entry.get("tags")
-    return [str(tag) for tag in cast("list[object]", found)] if isinstance(found, list) else []
-
-
-def _without(entry: Mapping[str, Any], change: Mapping[str, Any]) -> list[str]:
-    return [tag for tag in _tags(entry) if tag != change.get("tag")]

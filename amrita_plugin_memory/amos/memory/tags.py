@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, Final, cast
+from typing import Final
 
 from amrita_plugin_memory.amos.ground import FileRoot, layout, uris
 from amrita_plugin_memory.kernel.errors import InvalidInput, NotFound, shorten
@@ -51,11 +51,7 @@ class Tags:
 
     def paths(self, scope: Scope, tag: str) -> list[str]:
         """Files with this tag among those the scope can see, sorted."""
-        return sorted(
-            path
-            for path, entry in self.index.entries().items()
-            if tag in cast("list[Any]", entry.get("tags") or []) and layout.is_visible(PurePosixPath(path), scope.actor)
-        )
+        return [path for path in self.index.tagged(tag) if layout.is_visible(PurePosixPath(path), scope.actor)]
 
 
 def checked(tag: object) -> str:

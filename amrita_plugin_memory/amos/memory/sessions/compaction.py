@@ -5,7 +5,7 @@ The steps of a commit, all under the lock of ``messages.jsonl``:
 1. the intent (``.compress.json``): which first bytes of the file are to go, the new summary, and the size of every
    archive file before it grows;
 2. the turns at the end of their archive files;
-3. the new summary;
+3. the new summary, and the version of the prefix when it changed;
 4. ``messages.jsonl`` with the rest only;
 5. the intent goes.
 
@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from amrita_plugin_memory.amos.ground import FileRoot, layout
 from amrita_plugin_memory.amos.ground.formats import Line, load_lines, load_object
+from amrita_plugin_memory.amos.memory.versions import bump
 from amrita_plugin_memory.kernel.scope import Scope
 
 from . import turns
@@ -63,6 +64,7 @@ def commit(files: FileRoot, scope: Scope, plan: Plan, *, summary: str, zone: tzi
         "size": plan.size,
         "digest": plan.digest,
         "summary": summary,
+        "changed": summary != plan.old_summary,
         "archives": [
             {"day": day, "size": _size(files, layout.archive(scope, day)), "turns": places}
             for day, places in days.items()
@@ -108,6 +110,8 @@ def _carry_out(files: FileRoot, scope: Scope, intent: dict[str, Any]) -> None:
         files.append(path, turns.stored(head[int(place)] for place in archive["turns"]))
     _keep_damaged(files, scope, lines)
     files.write_text(layout.summary(scope), str(intent["summary"]))
+    if intent["changed"]:
+        bump(files, [scope])
     files.write(layout.messages(scope), _rest(data[size:]))
     files.delete(_intent(scope))
 

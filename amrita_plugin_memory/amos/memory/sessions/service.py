@@ -71,6 +71,12 @@ class Sessions:
         tail = self._tails.get(layout.messages(scope))
         return [] if tail is None else tail.prompt()
 
+    def settle(self, scope: Scope) -> None:
+        """Finish a compression that a killed process began; waits for one that is being written now."""
+        if compaction.is_pending(self.files, scope):
+            with self.files.lock(layout.messages(scope)):
+                compaction.recover(self.files, scope)
+
     def turns(self, scope: Scope) -> list[Turn]:
         """Every uncompressed turn."""
         tail = self._tails.get(layout.messages(scope))
