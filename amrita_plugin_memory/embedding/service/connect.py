@@ -14,7 +14,7 @@ from .http import Access, client_options
 from .ollama import OllamaWire
 from .openai_api import OpenAIWire
 from .quirks import Quirks
-from .service import ServiceEmbedder, ServiceSpec
+from .service import ServiceEmbedder, ServiceSpec, Sleep
 
 if TYPE_CHECKING:
     import httpx
@@ -29,10 +29,12 @@ _LISTS: Final[dict[ServiceProtocol, tuple[str, str]]] = {
 }
 
 
-def service_embedder(access: Access, spec: ServiceSpec, clock: Clock) -> ServiceEmbedder:
+def service_embedder(
+    access: Access, spec: ServiceSpec, clock: Clock, *, sleep: Sleep = asyncio.sleep
+) -> ServiceEmbedder:
     """The embedder of a service; opens nothing yet."""
     wire = OllamaWire(access) if access.endpoint.protocol == "ollama-embed" else OpenAIWire(access)
-    return ServiceEmbedder(wire, spec, clock=clock)
+    return ServiceEmbedder(wire, spec, clock=clock, sleep=sleep)
 
 
 def first_way(protocol: ServiceProtocol, *, batch: int, dimensions: int) -> Quirks:
