@@ -41,7 +41,7 @@ class Index:
 
     files: FileRoot
     enabled: bool = True
-    _base: tuple[Stamp | None, Entries] = (None, {})
+    _view: _View | None = None
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     def put(self, path: PurePosixPath, text: str) -> None:
