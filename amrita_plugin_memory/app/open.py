@@ -70,4 +70,4 @@ async def open_app(
 async def _choose(env: EnvSettings, store: VectorStore) -> Embedder:
     collection = await store.open(COLLECTION)
     space = recorded(await collection.metadata()) if collection else None
-    return await build_embedder(env, recorded=space)
+    return build_embedder(env, recorded=space)

@@ -1,7 +1,5 @@
 """Where the host keeps our settings: `.env` (NoneBot), `config.toml` (uniconf), paths (localstore)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import nonebot
