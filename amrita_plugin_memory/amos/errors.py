@@ -10,7 +10,14 @@ AmosError (= TinymemError)
 ├── ACLDeniedError        the access list does not allow this
 ├── TaskError             a task that cannot be queued or run
 ├── SandboxError          tool code failed or broke a bound
-│   └── EnvVarDeniedError a placeholder that is not on the allow-list
+│   ├── EnvVarDeniedError a placeholder that is not on the allow-list
+│   ├── SandboxUnavailable no engine that passed its self-test; nothing was run
+│   ├── SandboxTimeout     the code did not end in time and was stopped
+│   ├── SandboxLimit       the code passed a bound of memory, output or size
+│   ├── ToolCodeError      the code raised, or cannot be read
+│   └── ToolResultError    the code ended with something that is not JSON
+├── HttpRefused           an address, port, scheme or host that the policy forbids; nothing was sent
+├── HttpFailed            the other end did not answer as it should
 ├── BundleError           a package that cannot be read or would do harm
 └── ProtocolVersionError  a root or package of another protocol version
 """
@@ -22,6 +29,7 @@ from amrita_plugin_memory.kernel.errors import (
     Corrupt,
     Forbidden,
     InvalidInput,
+    LimitReached,
     NotFound,
     Unavailable,
 )
@@ -80,3 +88,31 @@ class BundleError(AmosError, InvalidInput):
 
 class ProtocolVersionError(AmosError, Corrupt):
     """A root or a package of another protocol version."""
+
+
+class SandboxUnavailable(SandboxError, Unavailable):
+    """No engine is there that passed its self-test; nothing was run."""
+
+
+class SandboxTimeout(SandboxError):
+    """The code did not end in time and was stopped."""
+
+
+class SandboxLimit(SandboxError, LimitReached):
+    """The code passed a bound of memory, output or size."""
+
+
+class ToolCodeError(SandboxError):
+    """The code raised, or cannot be read as code."""
+
+
+class ToolResultError(SandboxError):
+    """The code ended with something that cannot be given back as JSON."""
+
+
+class HttpRefused(AmosError, Forbidden):
+    """A scheme, host, port or address that the policy forbids; nothing was sent to it."""
+
+
+class HttpFailed(AmosError, Unavailable):
+    """The other end did not answer, or not as HTTP wants it."""
