@@ -68,7 +68,6 @@ class Facts:
         self, *, store: VectorStore, embedder: Embedder, recall: Recall, clock: Clock, limit: Callable[[], int]
     ) -> None:
         self._store = store
-        self._embedder = embedder
         self._recall = recall
         self._clock = clock
         self._limit = limit
@@ -118,13 +117,13 @@ class Facts:
         wanted = checked_importance(importance) if importance else None
         asked, count = checked_content(question), checked_top_k(top_k)
         collection = await self._collection()
-        partition = await collection.partition(key)
+        partition, objection = await self._guard.partition(collection, key)
         answer = await self._recall.ask(
             asked,
             partition,
             top_k=count,
             keep=(lambda row: from_row(row).importance == wanted) if wanted else None,
-            words_only=await self._guard.objection(collection),
+            words_only=objection,
         )
         shorts = short_ids([row.id for row in partition.rows])
         found = tuple(Found(from_row(hit.row), shorts[hit.row.id], hit.relevance) for hit in answer.hits)
@@ -207,8 +206,7 @@ class Facts:
         return collection
 
     async def _vector(self, collection: Collection, content: str) -> Matrix:
-        await self._guard.claim(collection)
-        return (await self._embedder.embed([content], purpose="passage"))[0]
+        return await self._guard.passage(collection, content)
 
     def _new(
         self, caller: Caller, key: str, scope: ScopeName, content: str, tags: str, importance: Importance
