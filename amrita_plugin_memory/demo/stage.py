@@ -21,6 +21,8 @@ from .hostproc import HostFailed, HostProcess, tool_dirs
 from .net import free_port, is_taken
 from .onebot import OneBotClient, Place
 from .script.model import ScriptModel
+from .script.reading import Reading
+from .script.rules import Reply, respond
 
 Progress: TypeAlias = Callable[[str], AbstractContextManager[object]]
 
@@ -42,6 +44,7 @@ class Stage:
     port: int | None = None
     keep: bool = False
     progress: Progress = _silent
+    respond: Callable[[Reading], Reply] = respond
     model: ScriptModel | None = field(default=None, init=False)
     settings: BotSettings | None = field(default=None, init=False)
     host: HostProcess | None = field(default=None, init=False)
@@ -77,7 +80,7 @@ class Stage:
         if self.port is not None and is_taken(self.port):
             raise Unavailable(f"端口 {self.port} 被别的程序占住了，请换一个，或去掉 --port 让演示自己选。")
         if self.llm is None:
-            self.model = ScriptModel(self.request_log)
+            self.model = ScriptModel(self.request_log, self.respond)
             await self.model.start()
         endpoint = self.model.endpoint if self.model else self.llm
         assert endpoint is not None

@@ -6,6 +6,7 @@ import asyncio
 import json
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -38,9 +39,13 @@ class Recorded:
 
 @dataclass(slots=True)
 class ScriptModel:
-    """The server; ``requests`` grows by one for every call of the host."""
+    """The server; ``requests`` grows by one for every call of the host.
+
+    ``respond`` decides each answer; the default is the table in `rules`.
+    """
 
     log: Path
+    respond: Callable[[Reading], Reply] = respond
     key: str = field(default_factory=lambda: secrets.token_urlsafe(16), repr=False)
     requests: list[Recorded] = field(default_factory=list[Recorded], init=False)
     _runner: web.AppRunner | None = field(default=None, init=False)
@@ -56,9 +61,9 @@ class ScriptModel:
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_get("/v1/models", self._models)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, LOOPBACK, 0, shutdown_timeout=1)
+        site = web.TCPSite(self._runner, LOOPBACK, 0)
         await site.start()
         self._port = int(self._runner.addresses[0][1])
 
@@ -77,7 +82,7 @@ class ScriptModel:
         body: Data = await request.json()
         asked = ChatRequest.model_validate(body)
         reading = read(asked)
-        recorded = Recorded(body, reading, respond(reading))
+        recorded = Recorded(body, reading, self.respond(reading))
         self.requests.append(recorded)
         await asyncio.to_thread(self._write_log, recorded)
         completion = completion_of(asked, recorded.reply)
