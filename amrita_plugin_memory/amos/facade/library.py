@@ -1,0 +1,185 @@
+"""Verbs of what a user collects: workflows, knowledge, tags, and the search over all of it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import PurePosixPath
+
+from amrita_plugin_memory.amos.ground import layout
+from amrita_plugin_memory.amos.search import SearchAllHit, SearchHit, SearchOptions
+from amrita_plugin_memory.amos.types import UpdateWorkflowMode, WorkflowUpdateOptions
+
+from .verbs import Verbs, checked
+
+
+class LibraryVerbs(Verbs):
+    """Workflows, knowledge, tags and search. ``shared=True`` writes for everybody and needs the right to."""
+
+    __slots__ = ()
+
+    # -- workflows ------------------------------------------------------------------------------------------------
+
+    async def add_workflow(self, name: str, content: str, *, shared: bool = False) -> None:
+        """Write a workflow whole, whether or not it was there."""
+        await self._may("write", layout.workflow(self._owner(shared), name))
+        path = await asyncio.to_thread(
+            self.root.workflows.put, self._owner(shared), name, checked(content, "工作流内容")
+        )
+        await self._indexed(path, content)
+        await self._emit("workflowAdded", {"name": name, "content": content})
+
+    async def get_workflow(self, name: str) -> str | None:
+        """The text of a workflow, the user's own before the shared one; None when there is none."""
+        await self._may("read", layout.workflow(self._home, name))
+        return await asyncio.to_thread(self.root.workflows.get, self.scope, name)
+
+    async def list_workflows(self) -> list[str]:
+        """Names of the user's and the shared workflows, sorted."""
+        await self._may("read", self._home / "workflows")
+        return await asyncio.to_thread(self.root.workflows.names, self.scope)
+
+    async def update_workflow(
+        self,
+        name: str,
+        content: str,
+        mode: UpdateWorkflowMode | WorkflowUpdateOptions | str = UpdateWorkflowMode.OVERWRITE,
+        patch_heading: str | None = None,
+        *,
+        shared: bool = False,
+    ) -> None:
+        """Change a workflow that is there: overwrite, append, or patch the section named by ``patch_heading``.
+
+        Raises:
+            InvalidInput: an unknown mode, or patch without a heading.
+            NotFound: there is no such workflow, or it has no such heading.
+
+        """
+        options = mode if isinstance(mode, WorkflowUpdateOptions) else WorkflowUpdateOptions(mode, patch_heading)
+        owner = self._owner(shared)
+        await self._may("write", layout.workflow(owner, name))
+        path, text = await asyncio.to_thread(
+            self.root.workflows.update, owner, name, checked(content, "工作流内容"), options
+        )
+        await self._indexed(path, text)
+        await self._emit("workflowUpdated", {"name": name, "mode": str(options.mode)})
+
+    async def delete_workflow(self, name: str, *, shared: bool = False) -> bool:
+        """Remove a workflow; False when there was none."""
+        await self._may("write", layout.workflow(self._owner(shared), name))
+        path = await asyncio.to_thread(self.root.workflows.delete, self._owner(shared), name)
+        if path is None:
+            return False
+        await self._dropped(path)
+        await self._emit("workflowDeleted", {"name": name})
+        return True
+
+    # -- knowledge ------------------------------------------------------------------------------------------------
+
+    async def add_knowledge(self, domain: str, entity: str, content: str, *, shared: bool = False) -> None:
+        """Write a knowledge entry whole, whether or not it was there."""
+        await self._put_knowledge(domain, entity, content, shared)
+        await self._emit("knowledgeAdded", {"domain": domain, "entity": entity})
+
+    async def update_knowledge(self, domain: str, entity: str, content: str, *, shared: bool = False) -> None:
+        """Write a knowledge entry whole; one that was only shared becomes the user's own."""
+        await self._put_knowledge(domain, entity, content, shared)
+        await self._emit("knowledgeUpdated", {"domain": domain, "entity": entity})
+
+    async def get_knowledge(self, domain: str, entity: str) -> str | None:
+        """The text of an entry, the user's own before the shared one; None when there is none."""
+        await self._may("read", layout.knowledge(self._home, domain, entity))
+        return await asyncio.to_thread(self.root.knowledge.get, self.scope, domain, entity)
+
+    async def list_knowledge(self, domain: str | None = None) -> list[str]:
+        """``domain/entity`` of the user's and the shared entries, sorted; of one domain when it is given."""
+        await self._may("read", self._home / "knowledge")
+        return await asyncio.to_thread(self.root.knowledge.names, self.scope, domain)
+
+    async def delete_knowledge(self, domain: str, entity: str, *, shared: bool = False) -> bool:
+        """Remove an entry; False when there was none."""
+        await self._may("write", layout.knowledge(self._owner(shared), domain, entity))
+        path = await asyncio.to_thread(self.root.knowledge.delete, self._owner(shared), domain, entity)
+        if path is None:
+            return False
+        await self._dropped(path)
+        await self._emit("knowledgeDeleted", {"domain": domain, "entity": entity})
+        return True
+
+    # -- tags -----------------------------------------------------------------------------------------------------
+
+    async def add_tag(self, rel_path: str, tag: str) -> None:
+        """Tag a file, named by its path in the root or its ``amos://`` address.
+
+        Raises:
+            NotFound: no such file, or another user's.
+
+        """
+        path = await self._tagging(rel_path)
+        tag = await asyncio.to_thread(self.root.tags.add, path, tag)
+        self.root.changed(path)
+        await self._emit("tagAdded", {"relPath": str(path), "tag": tag})
+
+    async def remove_tag(self, rel_path: str, tag: str) -> None:
+        """Take a tag from a file.
+
+        Raises:
+            NotFound: no such file, or another user's.
+
+        """
+        path = await self._tagging(rel_path)
+        tag = await asyncio.to_thread(self.root.tags.remove, path, tag)
+        self.root.changed(path)
+        await self._emit("tagRemoved", {"relPath": str(path), "tag": tag})
+
+    async def list_by_tag(self, tag: str) -> list[str]:
+        """Files with this tag among the user's and the shared ones, sorted."""
+        await self._may("read", self._home)
+        return await asyncio.to_thread(self.root.tags.paths, self.scope, tag)
+
+    # -- search ---------------------------------------------------------------------------------------------------
+
+    async def search(self, query: str, top_k: int = 5, options: SearchOptions | None = None) -> list[SearchHit]:
+        """Memory that answers ``query``, best first."""
+        await self._may("read", self._home)
+        return await self.root.search.search(self.scope, query, top_k, options)
+
+    async def search_all(self, query: str, top_k: int = 5, options: SearchOptions | None = None) -> list[SearchAllHit]:
+        """Memory, archives and assets that answer ``query``, best first."""
+        await self._may("read", self._home)
+        return await self.root.search.search_all(self.scope, query, top_k, options)
+
+    async def search_assets(
+        self, query: str, asset_type: str | None = None, top_k: int = 5, *, include_deprecated: bool = False
+    ) -> list[SearchAllHit]:
+        """Tools, pages and apps that answer ``query``, best first."""
+        await self._may("read", self._home / "assets")
+        return await self.root.search.search_assets(
+            self.scope, query, asset_type, top_k=top_k, include_deprecated=include_deprecated
+        )
+
+    async def reindex(self) -> int:
+        """Make ``index.json`` and the search index anew from the files, tags kept; how many entries the former has."""
+        await self._may("write", self._home)
+        entries = await asyncio.to_thread(self.root.index.rebuild)
+        await self.root.search.reindex()
+        return entries
+
+    async def _put_knowledge(self, domain: str, entity: str, content: str, shared: bool) -> None:
+        await self._may("write", layout.knowledge(self._owner(shared), domain, entity))
+        path = await asyncio.to_thread(
+            self.root.knowledge.put, self._owner(shared), domain, entity, checked(content, "知识内容")
+        )
+        await self._indexed(path, content)
+
+    async def _tagging(self, rel_path: str) -> PurePosixPath:
+        path = await asyncio.to_thread(self.root.tags.place, self.scope, rel_path)
+        await self._may("write", path)
+        return path
+
+    async def _indexed(self, path: PurePosixPath, text: str) -> None:
+        await asyncio.to_thread(self.root.index.put, path, text)
+        self.root.changed(path)
+
+    async def _dropped(self, path: PurePosixPath) -> None:
+        await asyncio.to_thread(self.root.index.drop, path)
+        self.root.changed(path)

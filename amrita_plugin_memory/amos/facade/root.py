@@ -1,0 +1,148 @@
+"""One opened root: the services that all handles on it share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Final
+
+from amrita_plugin_memory.amos.acl import AclEntry, AclFile, SecurityManager
+from amrita_plugin_memory.amos.compression import Compression
+from amrita_plugin_memory.amos.events import EventBus, EventLog
+from amrita_plugin_memory.amos.ground import FileRoot, layout
+from amrita_plugin_memory.amos.memory import Index, Knowledge, Sessions, StableText, Tags, Workflows
+from amrita_plugin_memory.amos.prompt import PromptBuilder
+from amrita_plugin_memory.amos.search import Search
+from amrita_plugin_memory.amos.tasks import TaskManager
+from amrita_plugin_memory.kernel.errors import AmritaMemoryError
+from amrita_plugin_memory.kernel.scope import Scope
+
+from . import manifest as manifests
+from .manifest import Manifest
+from .options import AMOSOptions
+
+log = logging.getLogger("amrita_memory.amos")
+
+IDLE: Final = 2.0  # seconds after a change until the index journal is folded in
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Services of one root. Made by `open_root`; immutable, apart from what the services remember of the disk."""
+
+    options: AMOSOptions
+    files: FileRoot
+    manifest: Manifest
+    index: Index
+    stable: StableText
+    sessions: Sessions
+    workflows: Workflows
+    knowledge: Knowledge
+    tags: Tags
+    compression: Compression
+    prompt: PromptBuilder
+    search: Search
+    guard: SecurityManager
+    events: EventBus
+    tasks: TaskManager
+    idle: IdleFlush
+
+    def changed(self, *paths: PurePosixPath) -> None:
+        """Tell the search index which files were written, and fold the index journal in when things are quiet."""
+        for path in paths:
+            self.search.changed(path)
+        self.idle.poke()
+
+    async def close(self) -> None:
+        """Write what is deferred and close what is open."""
+        await self.tasks.stop()
+        await self.idle.close()
+        await self.search.close()
+
+
+@dataclass(slots=True)
+class IdleFlush:
+    """Folds the index journal in some seconds after a change, at once when it has grown long, never twice at a time."""
+
+    index: Index
+    _timer: asyncio.TimerHandle | None = None
+    _running: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+
+    def poke(self) -> None:
+        """Something may have changed; called on the event loop."""
+        if self._timer is None and not self._running:
+            self._timer = asyncio.get_running_loop().call_later(IDLE, self._start)
+
+    def _start(self) -> None:
+        self._timer = None
+        task = asyncio.get_running_loop().create_task(self._flush())
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _flush(self) -> None:
+        try:
+            await asyncio.to_thread(self.index.flush)
+        except (AmritaMemoryError, OSError) as error:
+            log.warning("index journal stays for now: %s", type(error).__name__)
+
+    async def close(self) -> None:
+        """Fold in what is left."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        await asyncio.gather(*self._running)
+        await self._flush()
+
+
+async def open_root(options: AMOSOptions, scope: Scope) -> Root:
+    """Every service of a root, checked, made ready and wired.
+
+    Raises:
+        ProtocolVersionError: the root is of another version.
+        Corrupt: its manifest cannot be read.
+
+    """
+    files, manifest = await asyncio.to_thread(_open_files, options, scope)
+    index = Index(files, options.enable_index)
+    stable, sessions = StableText(files), Sessions(files, options.max_message_chars)
+    events = EventBus(log=EventLog(files), clock=options.clock)
+    root = Root(
+        options=options,
+        files=files,
+        manifest=manifest,
+        index=index,
+        stable=stable,
+        sessions=sessions,
+        workflows=Workflows(files),
+        knowledge=Knowledge(files),
+        tags=Tags(files, index),
+        compression=Compression(files, sessions, stable, options.summarize_fn, options.rules(), options.clock),
+        prompt=PromptBuilder(files, stable, sessions),
+        search=Search(files, tags=index.tags_of, clock=options.clock),
+        guard=SecurityManager(files, manifest.author, scope.actor),
+        events=events,
+        tasks=TaskManager(files, clock=options.clock, publish=events.publish),
+        idle=IdleFlush(index),
+    )
+    if options.auto_grant_actor:
+        await _grant(root, scope.actor)
+    return root
+
+
+def _open_files(options: AMOSOptions, scope: Scope) -> tuple[FileRoot, Manifest]:
+    files = FileRoot.open(options.root_dir, sync=options.fsync)
+    manifest = manifests.prepare(files)
+    files.make_dir(layout.user_dir(scope.actor) / "agents")
+    files.sweep()
+    return files, manifest
+
+
+async def _grant(root: Root, actor: str) -> None:
+    """An access list that allows an actor everything of its own, for an actor that has none."""
+    path = layout.user_acl(actor)
+    if not await asyncio.to_thread(root.files.exists, path):
+        own = AclEntry("**", ("read", "write", "execute"), (actor,))
+        default = {"read": ("owner",), "write": ("owner",), "execute": ("owner",)}
+        await root.guard.write_user_acl(actor, AclFile(actor, (own,), default), by=actor)

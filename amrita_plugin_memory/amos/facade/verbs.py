@@ -1,0 +1,82 @@
+"""What every group of verbs stands on: the scope it is for, the permission it needs, the event it causes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from amrita_plugin_memory.amos.acl import Action
+from amrita_plugin_memory.amos.ground import layout
+from amrita_plugin_memory.kernel.errors import InvalidInput, LimitReached
+from amrita_plugin_memory.kernel.scope import Scope
+
+from .root import Root
+
+MAX_CONTENT: Final = 1_000_000  # characters of a soul, profile, workflow or knowledge entry
+
+
+@dataclass(frozen=True, slots=True)
+class Verbs:
+    """A scope of a root: immutable, so that calls of different users never meet."""
+
+    root: Root
+    scope: Scope
+
+    @property
+    def _home(self) -> PurePosixPath:
+        return layout.user_dir(self.scope.actor)
+
+    def _owner(self, shared: bool) -> PurePosixPath:
+        return layout.SHARED if shared else self._home
+
+    def _session(self, session_id: str | None) -> Scope:
+        """The scope with another session; None is the session of the handle."""
+        if session_id is None:
+            return self.scope
+        return layout.make_scope(self.scope.actor, self.scope.agent, session_id)
+
+    async def _may(self, action: Action, path: PurePosixPath) -> None:
+        """Ask the access list about a path of the root.
+
+        Raises:
+            ACLDeniedError: it is not allowed.
+
+        """
+        await self.root.guard.assert_permission(str(path), action, self.scope.actor)
+
+    async def _emit(self, event: str, payload: Mapping[str, Any] | None = None) -> None:
+        who = {"actor": self.scope.actor} | ({"agent": self.scope.agent} if self.scope.agent else {})
+        await self.root.events.publish(event, {**(payload or {}), **who})
+
+
+def checked(content: object, what: str) -> str:
+    """A text that is stored whole.
+
+    Raises:
+        InvalidInput: it is no text.
+        LimitReached: it is longer than `MAX_CONTENT`.
+
+    """
+    if not isinstance(content, str):
+        raise InvalidInput(f"{what}必须是文字")
+    if len(content) > MAX_CONTENT:
+        raise LimitReached(f"{what}最多 {MAX_CONTENT} 字，这份有 {len(content)} 字，请分开保存")
+    return content
+
+
+def with_session(usage: str, *values: str | None) -> tuple[str | None, ...]:
+    """Session and texts of a call that may leave out the session: ``(session, a, b)`` or ``(a, b)``.
+
+    Values that are missing stand at the end as None; when one is, the rest moves up and the session is None.
+
+    Raises:
+        InvalidInput: more than the session is missing.
+
+    """
+    if values[-1] is not None:
+        return values
+    if any(value is None for value in values[:-1]):
+        raise InvalidInput(f"参数不够，用法：{usage}")
+    return (None, *values[:-1])
