@@ -23,6 +23,7 @@ from .onebot import OneBotClient, Place
 from .script.model import ScriptModel
 from .script.reading import Reading
 from .script.rules import Reply, respond
+from .traps import explain_silence, last_lines
 
 Progress: TypeAlias = Callable[[str], AbstractContextManager[object]]
 
@@ -158,6 +159,8 @@ class Stage:
         await self.client.say(place, text, at=place.is_group and not is_command)
         reply = await self._answer(place, heard)
         seconds = time.monotonic() - began
+        if is_command:
+            self._last_command[place.address] = time.monotonic()
         await self.host.settle()
         return Turn(
             place,
@@ -182,7 +185,6 @@ class Stage:
         wait = self._last_command.get(place.address, 0) + COMMAND_GAP_SECONDS - time.monotonic()
         if wait > 0:
             await asyncio.sleep(wait)
-        self._last_command[place.address] = time.monotonic()
 
     async def why_silent(self) -> str:
         """The best explanation for a missing answer, in one or more sentences."""
@@ -191,7 +193,8 @@ class Stage:
         if dead is not None:
             return str(dead)
         found = await asyncio.to_thread(self._faults)
-        return "".join(found) or f"{REPLY_SECONDS:.0f} 秒内没有回复，请看日志 {self.log}。"
+        told = explain_silence("\n".join(last_lines(await self.host.log_text(), 40)))
+        return "".join([*found, str(told or "")]) or f"{REPLY_SECONDS:.0f} 秒内没有回复，请看日志 {self.log}。"
 
     def _faults(self) -> list[str]:
         env, config = self.folder / ".env", self.folder / "config/chat/config.toml"

@@ -112,6 +112,17 @@ TRAPS: Final = (
 )  # fmt: skip
 
 
+# These kill nothing; they explain why a message got no answer.
+SILENCERS: Final = (
+    _trap(
+        "dropped",
+        r"running is cancelled",
+        sentence="机器人的限速（RATE_LIMIT）把这条命令悄悄丢掉了。",
+        fix="请隔一两秒再发。",
+    ),
+    next(trap for trap in TRAPS if trap.name == "model"),
+)
+
 # With these the bot runs, but without what this project is about.
 CRIPPLING: Final = ("plugin", "plugin-start")
 
@@ -120,6 +131,11 @@ def diagnose(log: str, names: Collection[str] | None = None) -> Trap | None:
     """The first known trap (of these names) that this log shows; None when it shows none."""
     wanted = (trap for trap in TRAPS if names is None or trap.name in names)
     return next((trap for trap in wanted if trap.pattern.search(log)), None)
+
+
+def explain_silence(log: str) -> Trap | None:
+    """Why the last message in this log got no answer, as far as the log tells."""
+    return next((trap for trap in SILENCERS if trap.pattern.search(log)), None)
 
 
 def cause_lines(log: str, trap: Trap, count: int = 15) -> list[str]:

@@ -18,6 +18,5 @@ def pytest_collection_modifyitems(items):
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def bot(tmp_path_factory):
     """The running bot with our plugin, the directed script and the simulated client."""
-    pytest.importorskip("ambot_inlinectl", reason="the host's command line is not installed")
     async with Stage(tmp_path_factory.mktemp("host") / "bot", respond=respond) as stage:
         yield stage

@@ -2,10 +2,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
-pytest.importorskip("ambot_inlinectl", reason="the host's command line is not installed")
-
 
 def test_the_demo_plays_its_whole_story_on_the_real_host(tmp_path):
     command = [sys.executable, "-m", "amrita_plugin_memory", "demo", "--script", "--dir", str(tmp_path / "bot")]

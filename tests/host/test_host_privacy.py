@@ -1,4 +1,5 @@
 import pytest
+import pytest_asyncio
 from support.host import call
 
 from amrita_plugin_memory.demo.onebot import Place
@@ -12,7 +13,7 @@ TEMPORARY = Place(30001, 40001, temporary=True)
 OTHER_GROUP = Place(30001, 4000, role="owner")
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
 async def _memos(bot):
     assert (await call(bot, PERSON, "update_memo", content="暗号是蓝鲸"))["status"] == "success"
     assert (await call(bot, OWNER, "update_memo", content="群规是早睡"))["status"] == "success"

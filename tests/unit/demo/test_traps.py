@@ -1,6 +1,6 @@
 import pytest
 
-from amrita_plugin_memory.demo.traps import CRIPPLING, TRAPS, cause_lines, diagnose, last_lines
+from amrita_plugin_memory.demo.traps import CRIPPLING, TRAPS, cause_lines, diagnose, explain_silence, last_lines
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,9 @@ def test_the_cause_is_cut_out_of_the_log():
 
 def test_the_last_lines_have_no_colours_and_no_blanks():
     assert last_lines("a\n\n\x1b[1mb\x1b[0m\n \nc", 2) == ["b", "c"]
+
+
+def test_silence_is_explained_from_the_log():
+    assert explain_silence("Matcher(type='message') running is cancelled").name == "dropped"
+    assert explain_silence("('No more preset available!',)").name == "model"
+    assert explain_silence("running complete") is None
