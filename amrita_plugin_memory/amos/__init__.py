@@ -12,6 +12,7 @@ ground, errors, types.
 """
 
 from .acl import AclEntry, AclFile, SecurityManager
+from .bundle import ExportResult, ImportOptions, ImportReport, PortabilityManager
 from .compression import CompressionRules
 from .errors import (
     ACLDeniedError,
@@ -37,6 +38,7 @@ from .tasks import TaskManager, TaskManagerOptions
 from .types import CacheMetadata, CompressResult, PromptMessage, SummarizeFn, UpdateWorkflowMode, WorkflowUpdateOptions
 
 VERSION = "1.0.0"
+ImportBundleOptions = ImportOptions
 
 __all__ = [
     "AMOS",
@@ -55,11 +57,16 @@ __all__ = [
     "CompressionRules",
     "EnvVarDeniedError",
     "EventBus",
+    "ExportResult",
     "Handle",
+    "ImportBundleOptions",
+    "ImportOptions",
+    "ImportReport",
     "InvalidAssetError",
     "LLMUnavailableError",
     "Manifest",
     "MemoryURIError",
+    "PortabilityManager",
     "PromptMessage",
     "ProtocolVersionError",
     "RetrieveOptions",

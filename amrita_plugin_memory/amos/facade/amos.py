@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from amrita_plugin_memory.amos.bundle import ImportOptions, ImportReport
 from amrita_plugin_memory.amos.ground import layout
 
 from .handle import Handle
@@ -67,6 +69,19 @@ class AMOS(_Verbs):
         """Replace the default handle of this object; ``agent=None`` means no agent. The name of the new scope."""
         self._handle = self._handle.at(actor, agent, session_id)
         return self._handle.scope_name
+
+    async def export_root(self, output_path: str | Path) -> str:
+        """Pack the whole root, every user of it; the path written. For whoever runs the program, not for a user."""
+        return (await self._root.bundles.export(output_path)).path
+
+    async def import_bundle(self, path: str | Path, options: ImportOptions | None = None) -> ImportReport:
+        """Take a ``.amos`` package in, whole or not at all. For whoever runs the program: no access list is asked.
+
+        Raises:
+            BundleError: not a package, damaged, dangerous or too big; nothing was changed.
+
+        """
+        return await self._handle._take_in(path, options or ImportOptions())  # pyright: ignore[reportPrivateUsage]
 
     async def close(self) -> None:
         """Write what is deferred, stop what runs, close what is open."""

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from amrita_plugin_memory.amos.acl import AclEntry, AclFile, SecurityManager
+from amrita_plugin_memory.amos.bundle import PortabilityManager
 from amrita_plugin_memory.amos.compression import Compression
 from amrita_plugin_memory.amos.events import EventBus, EventLog
 from amrita_plugin_memory.amos.ground import FileRoot, layout
@@ -47,6 +48,7 @@ class Root:
     guard: SecurityManager
     events: EventBus
     tasks: TaskManager
+    bundles: PortabilityManager
     idle: IdleFlush
 
     def changed(self, *paths: PurePosixPath) -> None:
@@ -124,6 +126,7 @@ async def open_root(options: AMOSOptions, scope: Scope) -> Root:
         guard=SecurityManager(files, manifest.author, scope.actor),
         events=events,
         tasks=TaskManager(files, clock=options.clock, publish=events.publish),
+        bundles=PortabilityManager(files, index, options.clock),
         idle=IdleFlush(index),
     )
     if options.auto_grant_actor:

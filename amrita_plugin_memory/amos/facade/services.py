@@ -1,12 +1,15 @@
-"""Verbs of the services around memory: events, tasks, access lists."""
+"""Verbs of the services around memory: events, tasks, packages, access lists."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from amrita_plugin_memory.amos.acl import AclFile, SecurityManager
+from amrita_plugin_memory.amos.bundle import ImportOptions, ImportReport, PortabilityManager
 from amrita_plugin_memory.amos.events import EventBus, Listener
 from amrita_plugin_memory.amos.ground import layout
 from amrita_plugin_memory.amos.search import Search
@@ -52,6 +55,11 @@ class ServiceVerbs(Verbs):
         """The full-text search of the root; it asks no access list."""
         return self.root.search
 
+    @property
+    def portability_manager(self) -> PortabilityManager:
+        """Packages of the root; it asks no access list."""
+        return self.root.bundles
+
     # -- events ---------------------------------------------------------------------------------------------------
 
     def on(self, event: str, callback: Listener) -> Callable[[], None]:
@@ -96,6 +104,39 @@ class ServiceVerbs(Verbs):
         await self._may("write", self._home)
         return await self.root.tasks.submit_task(type, payload, priority, delay=delay, run_at=run_at)
 
+    # -- packages -------------------------------------------------------------------------------------------------
+
+    async def export_agent(self, output_path: str | Path) -> str:
+        """Pack what is the handle's user's, or with an agent what that agent needs, as ``.amos``; the path written.
+
+        Nothing of other users is in it, their names neither.
+        """
+        await self._may("read", self._home)
+        result = await self.root.bundles.export(output_path, self.scope.actor, self.scope.agent)
+        await self._emit("bundleExported", {"files": result.files, "size": result.packed})
+        return result.path
+
+    async def import_bundle(self, path: str | Path, options: ImportOptions | None = None) -> ImportReport:
+        """Take a ``.amos`` package in, whole or not at all, when the handle's user may write all that it changes.
+
+        Raises:
+            ACLDeniedError: the package holds what the user may not write; nothing was changed.
+            BundleError: not a package, damaged, dangerous or too big; nothing was changed.
+
+        """
+        options = options or ImportOptions()
+        plan = await self.root.bundles.import_bundle(path, replace(options, dry_run=True))
+        for owner in {owner_of(changed) for changed in (*plan.added, *plan.replaced)}:
+            await self._may("write", owner)
+        return await self._take_in(path, options)
+
+    async def _take_in(self, path: str | Path, options: ImportOptions) -> ImportReport:
+        report = await self.root.bundles.import_bundle(path, options)
+        if not report.dry_run:
+            self.root.changed(*map(PurePosixPath, (*report.added, *report.replaced)))
+            await self._emit("bundleImported", {"added": len(report.added), "replaced": len(report.replaced)})
+        return report
+
     # -- access ---------------------------------------------------------------------------------------------------
 
     async def read_acl(self) -> AclFile | None:
@@ -106,3 +147,9 @@ class ServiceVerbs(Verbs):
     async def write_acl(self, acl: AclFile) -> None:
         """Replace the access list of the handle's user, who stays its owner."""
         await self.root.guard.write_user_acl(self.scope.actor, acl, by=self.scope.actor)
+
+
+def owner_of(path: str) -> PurePosixPath:
+    """The folder of the user a path belongs to, or its first folder when it is nobody's own."""
+    parts = PurePosixPath(path).parts
+    return PurePosixPath(*parts[: 2 if parts[0] == "users" else 1])

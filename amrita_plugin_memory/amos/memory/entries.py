@@ -55,6 +55,9 @@ def apply(entries: Entries, changes: Iterable[Mapping[str, Any]]) -> None:
         match change.get("op"):
             case "put":
                 entries[path] = {**old, **change.get("entry", {}), "tags": tags_of(old)}
+            case "set":
+                both = dict.fromkeys([*tags_of(old), *tags_of(change.get("entry", {}))])
+                entries[path] = {**old, **change.get("entry", {}), "tags": list(both)}
             case "drop":
                 entries.pop(path, None)
             case "tag":

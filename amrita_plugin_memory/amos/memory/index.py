@@ -54,6 +54,12 @@ class Index:
         """Set the entry of a file; tags it has already stay."""
         self._change({"op": "put", "path": str(path), "entry": dict(entry)})
 
+    def put_entries(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
+        """Set many entries at once, their tags added to those that are there."""
+        if self.enabled and entries:
+            with self.files.lock(layout.INDEX, timeout=30.0, keep_alive=True):
+                self._fold([{"op": "set", "path": path, "entry": dict(entry)} for path, entry in entries.items()])
+
     def drop(self, path: PurePosixPath) -> None:
         """Forget a file that is gone."""
         self._change({"op": "drop", "path": str(path)})
