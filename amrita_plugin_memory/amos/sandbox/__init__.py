@@ -11,3 +11,18 @@ there is no switch to run anyway.
 Floor plan: ``http/`` address rules and the broker; ``monty/`` and ``process/`` the engines; ``inside/`` what runs in
 the confined processes and therefore imports the standard library only.
 """
+
+from .http import HttpBroker, HttpPolicy, HttpRequest, HttpResponse
+from .rules import EngineName, SandboxOptions
+from .service import Ran, Sandbox
+
+__all__ = [
+    "EngineName",
+    "HttpBroker",
+    "HttpPolicy",
+    "HttpRequest",
+    "HttpResponse",
+    "Ran",
+    "Sandbox",
+    "SandboxOptions",
+]
