@@ -83,7 +83,7 @@ class PartitionCache:
                 self._swap(key, replace(held, rows=tuple(held.rows[place] for place in keep), matrix=matrix))
 
     def updated(self, old: Iterable[Row], new: Iterable[Row]) -> None:
-        """Rows were changed, from ``old`` to ``new`` (both with vectors), perhaps into another partition."""
+        """Rows were changed, perhaps into another partition; a new row without a vector keeps the one it had."""
         self.epoch += 1
         before = {row.id: str(row.metadata.get(PARTITION_KEY)) for row in old}
         for row in new:
@@ -122,10 +122,12 @@ def _grown(held: Partition, rows: Sequence[Row]) -> Partition | None:
 
 def _changed(held: Partition, row: Row) -> Partition | None:
     place = next((n for n, old in enumerate(held.rows) if old.id == row.id), None)
-    if place is None or row.vector is None or row.vector.size != held.matrix.shape[1]:
+    if place is None or (row.vector is not None and row.vector.size != held.matrix.shape[1]):
         return None
-    matrix = held.matrix.copy()
-    matrix[place] = row.vector
+    matrix = held.matrix
+    if row.vector is not None:
+        matrix = matrix.copy()
+        matrix[place] = row.vector
     rows = (*held.rows[:place], bare(row), *held.rows[place + 1 :])
     return replace(held, rows=rows, matrix=_frozen(matrix))
 

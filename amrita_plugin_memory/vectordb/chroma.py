@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from amrita_plugin_memory.kernel.errors import Duplicate, NotFound
@@ -21,6 +22,8 @@ from .rows import batches, changed_metadata, check_new, in_order, partition_of, 
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from chromadb.api.models.Collection import Collection as ChromaHandle
 
 T = TypeVar("T")
 logger = logging.getLogger("amrita_memory.vectordb")
@@ -197,29 +200,34 @@ def _add(connection: Connection, name: str, rows: Sequence[Row]) -> None:
 
 def _update(connection: Connection, name: str, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     handle = connection.collection(name)
-    old = {row.id: row for row in fetch.by_ids(handle, [row.id for row in rows], vectors=True)}
+    old = {row.id: row for row in fetch.by_ids(handle, [row.id for row in rows], vectors=False)}
     if len(old) < len(rows):
         raise NotFound("没有找到要修改的数据，它可能已被删除")
-    new = [_merged(old[row.id], row) for row in rows]
-    for run in runs(new):
+    for run in runs(_with_vectors(handle, old, rows)):
         connection.commits += COMMITS_OF_A_WRITE
         handle.update(
             ids=[row.id for row in run],
-            # Always with a vector: Chroma would embed the document itself, and download a model for it.
-            embeddings=[row.vector for row in run if row.vector is not None],
+            embeddings=[row.vector for row in run if row.vector is not None] or None,
             metadatas=[changed_metadata(old[row.id].metadata, row.metadata) for row in run],  # pyright: ignore[reportArgumentType]
             documents=_documents(run),
         )
-    return list(old.values()), new
+    return list(old.values()), [_merged(old[row.id], row) for row in rows]
+
+
+def _with_vectors(handle: ChromaHandle, old: Mapping[str, Row], rows: Sequence[Row]) -> list[Row]:
+    """The rows with what Chroma must be given: no document that stays, and a vector with every one that changes.
+
+    A changed document without a vector would make Chroma embed it, and download a model for that.
+    """
+    slim = [replace(row, document=None) if row.document == old[row.id].document else row for row in rows]
+    needed = [row.id for row in slim if row.document is not None and row.vector is None]
+    stored = {row.id: row.vector for row in fetch.by_ids(handle, needed, vectors=True)}
+    return [replace(row, vector=stored[row.id]) if row.id in stored else row for row in slim]
 
 
 def _merged(old: Row, row: Row) -> Row:
-    return Row(
-        row.id,
-        old.document if row.document is None else row.document,
-        stored_metadata(row.metadata) or {},
-        old.vector if row.vector is None else row.vector,
-    )
+    document = old.document if row.document is None else row.document
+    return Row(row.id, document, stored_metadata(row.metadata) or {}, row.vector)
 
 
 def _delete(connection: Connection, name: str, ids: Sequence[str]) -> list[Row]:

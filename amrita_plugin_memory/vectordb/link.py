@@ -61,9 +61,7 @@ class Link:
         """
         if self._connection is None or self._connection.stamp is None or self._writing.locked():
             return
-        now = self._connection.stamp.read()
-        if now is None or now != self._stamp:
-            self._distrust(now, outdated=True)
+        self._compare(self._connection, self._connection.stamp.read())
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """Run a reading call; once more after opening again when this process was out of date."""
@@ -82,11 +80,9 @@ class Link:
             raise Locked(READ_ONLY)
         async with self._writing:
             connection = await self._ready()
-            before = connection.stamp.read() if connection.stamp else None
-            if before != self._stamp:
-                self._distrust(before, outdated=True)
-                connection = await self._ready()
-                before = self._stamp
+            self._compare(connection, self._read_stamp())
+            connection = await self._ready()
+            before = self._stamp
             commits = connection.commits
             try:
                 result = await self._once_more(work)
@@ -212,6 +208,18 @@ class Link:
         if extra:
             self._distrust(now, outdated=not 0 < extra <= expected)
         self._stamp = now
+
+    def _compare(self, connection: Connection, now: int | None) -> None:
+        """Take note of commits that were not ours.
+
+        One alone is no change of rows (those take two): a process opened the directory, or a collection was made,
+        renamed or deleted. Then names are looked up again, and the client stays.
+        """
+        if now == self._stamp:
+            return
+        alone = now is not None and self._stamp is not None and now - self._stamp == 1
+        connection.handles.clear()
+        self._distrust(now, outdated=not alone)
 
     def _distrust(self, stamp: int | None, *, outdated: bool) -> None:
         self.era += 1

@@ -62,6 +62,13 @@ class MemoryStore:
         self._tables[new] = table
         del self._tables[old]
 
+    async def swap(self, name: str, replacement: str, *, aside: str) -> None:
+        """Put ``replacement`` in the place of ``name``, which is kept as ``aside``."""
+        self.require_writable()
+        self.table(replacement)
+        await self.rename(name, aside)
+        await self.rename(replacement, name)
+
     async def aclose(self) -> None:
         """Nothing to close."""
 

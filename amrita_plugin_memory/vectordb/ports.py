@@ -128,6 +128,13 @@ class VectorStore(Protocol):
         """Give a collection another name; ``new`` must be free."""
         ...
 
+    async def swap(self, name: str, replacement: str, *, aside: str) -> None:
+        """Rename ``name`` to ``aside`` and ``replacement`` to ``name``, with no write of this process in between.
+
+        A kill between the two leaves all rows under ``aside`` and ``replacement``; ``aside`` must be free.
+        """
+        ...
+
     async def aclose(self) -> None:
         """Close the client and release the directory lock."""
         ...

@@ -25,8 +25,8 @@ def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def runs(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Neighbours that all have a document, or all have none: one Chroma call takes only one of the two."""
-    for _, run in groupby(rows, key=lambda row: row.document is None):
+    """Neighbours that have the same parts (document, vector): one Chroma call takes rows of one kind only."""
+    for _, run in groupby(rows, key=lambda row: (row.document is None, row.vector is None)):
         yield list(run)
 
 

@@ -71,6 +71,17 @@ class ChromaStore:
         await self._link.write(lambda c: _rename(c, old, new))
         self._link.era += 1
 
+    async def swap(self, name: str, replacement: str, *, aside: str) -> None:
+        """Put ``replacement`` in the place of ``name``, which is kept as ``aside``, in one write of this process."""
+
+        def work(c: Connection) -> None:
+            c.collection(replacement)
+            _rename(c, name, aside)
+            _rename(c, replacement, name)
+
+        await self._link.write(work)
+        self._link.era += 1
+
     async def aclose(self) -> None:
         """Close the client and release the directory lock."""
         await self._link.aclose()

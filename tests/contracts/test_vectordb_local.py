@@ -244,6 +244,24 @@ async def test_vectors_that_cannot_be_read_do_not_hide_the_words(directory, fact
     assert "reindex" in caplog.text
 
 
+async def test_a_collection_whose_space_stands_in_its_metadata_can_be_annotated(directory, store):
+    await store.open("legacy")
+    await store.drop("legacy")
+
+    def make(connection):
+        connection.commits += 1
+        connection.server.create_collection("legacy", metadata={"hnsw:space": "cosine", "mark": "x"})
+
+    await store._link.write(make)
+    legacy = await store.open("legacy")
+    await legacy.add([row("a", vector=(3, 0, 0, 0))])
+    await legacy.annotate({"embed_model": "m"})
+    assert await legacy.metadata() == {"mark": "x", "embed_model": "m"}
+    async with opened(directory, writable=False) as reader:
+        space = await reader._link.read(lambda c: c.collection("legacy").configuration["hnsw"]["space"])
+    assert space == "cosine"
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 async def test_a_forked_child_is_refused_instead_of_hanging_for_ever(facts):
