@@ -15,7 +15,8 @@ from amrita_plugin_memory.settings import EnvSettings
 
 from .hashed import HASHED_NOTE
 from .ports import VectorSpace
-from .service.endpoint import ServiceProtocol, normalise
+from .service.endpoint import ServiceProtocol, looks_like, normalise
+from .service.models import same_model
 
 ChosenProtocol: TypeAlias = Literal["ollama-embed", "openai", "embedded", "hashed"]
 
@@ -69,10 +70,7 @@ def decide(settings: EnvSettings, recorded: VectorSpace | None, probes: Probes) 
 
 def guess(settings: EnvSettings) -> ServiceProtocol:
     """The protocol an address looks like, for when nothing answers there."""
-    url = settings.embedding_model_url.rstrip("/")
-    if "/api" in url or url.endswith(":11434"):
-        return "ollama-embed"
-    return "openai" if "/v1" in url or settings.embedding_model_api_key.get_secret_value() else "ollama-embed"
+    return looks_like(settings.embedding_model_url, has_key=bool(settings.embedding_model_api_key.get_secret_value()))
 
 
 def differs(choice: Choice, recorded: VectorSpace) -> bool:
@@ -83,9 +81,9 @@ def differs(choice: Choice, recorded: VectorSpace) -> bool:
         return choice.package != recorded.package.partition("==")[0]
     if choice.protocol == "hashed":
         return False
-    models = {choice.model, recorded.model, recorded.resolved_model} - {"", "auto"}
-    another_model = choice.model not in ("auto", recorded.model, recorded.resolved_model) and len(models) > 1
-    return another_model or not same_address(choice.base_url, recorded.base_url, choice.protocol)
+    named = [name for name in (recorded.model, recorded.resolved_model) if name not in ("", "auto")]
+    another = choice.model != "auto" and bool(named) and not any(same_model(choice.model, name) for name in named)
+    return another or not same_address(choice.base_url, recorded.base_url, choice.protocol)
 
 
 def same_address(one: str, other: str, protocol: ServiceProtocol) -> bool:

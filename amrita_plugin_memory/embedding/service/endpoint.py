@@ -60,6 +60,18 @@ def normalise(url: str, protocol: ServiceProtocol) -> Endpoint:
     )
 
 
+def looks_like(url: str, *, has_key: bool) -> ServiceProtocol:
+    """The protocol an address looks like, for when nothing answers there: by port, path, key and TLS."""
+    try:
+        parts = _split(url)
+    except ConfigInvalid:
+        return "openai"
+    path = parts.path.rstrip("/")
+    if parts.port == _OLLAMA_PORT or path in ("/api", "/api/embed", "/api/embeddings"):
+        return "openai" if path.startswith("/v1") else "ollama-embed"
+    return "openai" if path or has_key or parts.scheme == "https" else "ollama-embed"
+
+
 def is_loopback(host: str) -> bool:
     """True for this machine's own addresses: localhost, 127.0.0.0/8, ::1 and the unspecified address."""
     if host == "localhost" or host.endswith(".localhost"):
