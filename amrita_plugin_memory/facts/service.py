@@ -61,6 +61,14 @@ class Page:
     limit: int
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A whole partition; row i of ``matrix`` belongs to fact i."""
+
+    facts: tuple[Listed, ...]
+    matrix: Matrix | None
+
+
 class Facts:
     """L2 over one collection. The partition comes from the caller, never from a model's argument."""
 
@@ -199,6 +207,31 @@ class Facts:
             if await collection.delete([fact.id]) == 0:
                 raise NotFound(f"编号为 {id.strip()[:40]} 的记忆已经不在了")
             return self._listed(partition, fact)
+
+    async def survey(self, caller: Caller, *, scope: ScopeName) -> Survey:
+        """Every fact of a partition in the order it was stored, with the vectors to compare them by.
+
+        ``matrix`` is None while vectors must not be compared.
+        """
+        collection = await self._collection()
+        partition = await collection.partition(caller.partition(scope).key())
+        shorts = short_ids([row.id for row in partition.rows])
+        comparable = not await self._guard.objection(collection)
+        listed = tuple(Listed(from_row(row), shorts[row.id]) for row in partition.rows)
+        return Survey(listed, partition.matrix if comparable else None)
+
+    async def put_back(self, fact: Fact) -> None:
+        """Store a fact exactly as it was, id and dates included: the undo of a change or a deletion. No limit counts.
+
+        Raises:
+            EmbeddingUnavailable, StoreUnavailable, SpaceMismatch: nothing was changed.
+
+        """
+        collection = await self._collection()
+        vector = await self._vector(collection, fact.content)
+        async with self._locks.hold(fact.partition):
+            known = await collection.get([fact.id])
+            await (collection.update if known else collection.add)([to_row(fact, vector)])
 
     async def _collection(self) -> Collection:
         collection = await self._store.open(COLLECTION)

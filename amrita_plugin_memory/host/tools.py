@@ -6,9 +6,9 @@ from amrita.plugins.chat.runtime import try_get_amrita_ctx
 from amrita_core import FunctionDefinitionSchema, FunctionParametersSchema, ToolContext, on_tools
 
 from amrita_plugin_memory.kernel.errors import AmritaMemoryError
+from amrita_plugin_memory.kernel.toolrun import answer, run
 from amrita_plugin_memory.kernel.toolspec import ToolSpec
-from amrita_plugin_memory.tools import SURFACE, run
-from amrita_plugin_memory.tools.run import answer
+from amrita_plugin_memory.tools import SURFACE
 
 from .lifecycle import Lifecycle
 from .scope import caller_of
@@ -32,7 +32,7 @@ def _register(lifecycle: Lifecycle, tool: ToolSpec) -> None:
             caller = caller_of(context["event"], door="tool")
         except AmritaMemoryError as e:
             return answer({"status": "error", "message": str(e)})
-        return await run(tool, app, caller, ctx.data)
+        return await run(tool, app, caller, given=ctx.data)
 
 
 def definition(tool: ToolSpec) -> FunctionDefinitionSchema:

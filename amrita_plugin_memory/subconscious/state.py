@@ -117,4 +117,4 @@ def _mapping(value: object) -> dict[str, Any]:
 
 
 def _texts(value: object) -> tuple[Mapping[str, str], ...]:
-    return tuple({str(k): str(v) for k, v in _mapping(one).items()} for one in _list(value) if isinstance(one, dict))
+    return tuple({str(k): str(v) for k, v in _mapping(one).items()} for one in _list(value) if _mapping(one))

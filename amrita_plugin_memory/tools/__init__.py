@@ -1,6 +1,5 @@
 """What the chat model may call: typed functions over the services, answered as compact JSON. Knows no bot framework."""
 
-from .run import run
 from .surface import SURFACE, Services
 
-__all__ = ["SURFACE", "Services", "run"]
+__all__ = ["SURFACE", "Services"]

@@ -3,13 +3,14 @@ import json
 import pytest
 from support.services import ADMIN, MEMBER, ZHANG, make
 
-from amrita_plugin_memory.tools import SURFACE, run
+from amrita_plugin_memory.kernel.toolrun import run
+from amrita_plugin_memory.tools import SURFACE
 
 TOOLS = {tool.name: tool for tool in SURFACE}
 
 
 async def call(twins, name, caller=ZHANG, **arguments):
-    return json.loads(await run(TOOLS[name], twins, caller, arguments))
+    return json.loads(await run(TOOLS[name], twins, caller, given=arguments))
 
 
 def test_the_tools_and_parameters_are_those_of_the_specification():
@@ -57,7 +58,7 @@ async def test_a_written_fact_is_read_changed_listed_and_deleted():
 async def test_a_hit_costs_tens_of_characters_beside_its_text():
     twins = make()
     await call(twins, "write_memory", content="我喜欢喝乌龙茶", tags="饮食", importance="high", scope="user")
-    raw = await run(TOOLS["read_memory"], twins, ZHANG, {"query": "茶", "scope": "user"})
+    raw = await run(TOOLS["read_memory"], twins, ZHANG, given={"query": "茶", "scope": "user"})
     assert len(raw) < 160
 
 

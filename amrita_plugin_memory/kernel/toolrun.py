@@ -7,17 +7,19 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from amrita_plugin_memory.kernel.errors import AmritaMemoryError, Duplicate
-from amrita_plugin_memory.kernel.scope import Caller
-from amrita_plugin_memory.kernel.toolspec import ToolSpec
+from .errors import AmritaMemoryError, Duplicate
+from .toolspec import ToolSpec
 
 _log = logging.getLogger("amrita_memory.tools")
 
 
-async def run(tool: ToolSpec, services: Any, caller: Caller, given: Mapping[str, Any]) -> str:
-    """Call ``tool`` and answer JSON: ``{"status":"success",…}`` or ``{"status":"error","message":…}``; never raises."""
+async def run(tool: ToolSpec, *context: Any, given: Mapping[str, Any]) -> str:
+    """Call ``tool`` with its context (services, caller) and answer JSON; never raises.
+
+    ``{"status":"success",…}``, or ``{"status":"error","message":…}`` with the cause in one sentence.
+    """
     try:
-        result = await tool.function(services, caller, **tool.arguments(given))
+        result = await tool.function(*context, **tool.arguments(given))
     except Duplicate as e:
         return answer({"status": "error", "message": str(e), "id": e.id})
     except AmritaMemoryError as e:
