@@ -1,0 +1,238 @@
+"""The two formats of a package, gzip and tar, read and written as a stream; no path is touched here.
+
+Reading takes the bytes as hostile: what a header claims is checked against the limits before anything is stored, links
+and devices are told apart from files, and nothing is ever extracted by a library.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from amrita_plugin_memory.amos.errors import BundleError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from .limits import Limits
+
+BLOCK: Final = 512
+LEVEL: Final = 3
+_CHUNK: Final = 1 << 18
+_GZIP: Final = 31  # zlib's window size with a gzip header
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One entry: a file with its bytes, a folder, or anything else (a link, a device) that is only named."""
+
+    name: str
+    kind: Literal["file", "folder", "other"]
+    data: bytes = b""
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def pack(members: Iterable[tuple[str, bytes, int]], level: int = LEVEL) -> Iterator[bytes]:
+    """A gzipped tar of ``(name, bytes, mtime)``; a name that ends in ``/`` is a folder."""
+    squeeze = zlib.compressobj(level, zlib.DEFLATED, _GZIP)
+    held: list[bytes] = []
+    size = 0
+    for name, data, mtime in members:
+        held += (*_headers(name, len(data), mtime), data, bytes(-len(data) % BLOCK))
+        size += len(data) + BLOCK
+        if size >= _CHUNK:
+            yield squeeze.compress(b"".join(held))
+            held, size = [], 0
+    yield squeeze.compress(b"".join(held) + bytes(2 * BLOCK))
+    yield squeeze.flush()
+
+
+def _headers(name: str, size: int, mtime: int) -> tuple[bytes, ...]:
+    raw = name.encode("utf-8", "surrogateescape")
+    prefix, cut = b"", raw
+    if len(raw) > 100:
+        at = raw.find(b"/", len(raw) - 101)
+        prefix, cut = (raw[:at], raw[at + 1 :]) if 0 < at <= 155 else (b"", b"")
+    if not cut:  # too long for the old form: a pax record says it, the header only hints
+        record = _pax(b"path", raw)
+        head = _header(b"PaxHeader", len(record), mtime, kind=b"x")
+        return (
+            head,
+            record,
+            bytes(-len(record) % BLOCK),
+            _header(raw[:100].rstrip(b"/"), size, mtime, folder=name[-1] == "/"),
+        )
+    return (_header(cut, size, mtime, prefix=prefix, folder=name[-1] == "/"),)
+
+
+def _pax(key: bytes, value: bytes) -> bytes:
+    body = b" " + key + b"=" + value + b"\n"
+    size = len(body) + 1
+    while len(str(size)) + len(body) != size:
+        size = len(str(size)) + len(body)
+    return str(size).encode() + body
+
+
+def _header(
+    name: bytes, size: int, mtime: int, *, prefix: bytes = b"", folder: bool = False, kind: bytes = b"0"
+) -> bytes:
+    kind, mode = (b"5", b"0000700") if folder else (kind, b"0000600")
+    head = bytearray(
+        name.ljust(100, b"\0")
+        + mode + b"\0" + b"0000000\0" + b"0000000\0"
+        + b"%011o\0" % size + b"%011o\0" % max(mtime, 0)
+        + b"        " + kind + bytes(100) + b"ustar\x0000" + bytes(64) + b"0000000\0" + b"0000000\0"
+        + prefix.ljust(155, b"\0") + bytes(12)
+    )  # fmt: skip
+    head[148:156] = b"%06o\0 " % sum(head)
+    return bytes(head)
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Gunzip:
+    """What a gzip stream holds, counted against the limits; several gzip members in a row count together."""
+
+    chunks: Iterator[bytes]
+    limits: Limits
+    _inflate: Any = field(default_factory=lambda: zlib.decompressobj(_GZIP))
+    _input: bytes = b""
+    _ready: bytearray = field(default_factory=bytearray)
+    _came: int = 0
+    _gave: int = 0
+    _ended: bool = False
+
+    def read(self, size: int) -> bytes:
+        """Exactly ``size`` bytes; fewer only at the end."""
+        while len(self._ready) < size and self._more():
+            pass
+        taken = bytes(self._ready[:size])
+        del self._ready[:size]
+        return taken
+
+    def _more(self) -> bool:
+        if not self._input and not self._next_chunk():
+            if self._ended or not self._came:
+                return False
+            raise BundleError("数据包不完整，可能没有传输完")
+        try:
+            data = self._inflate.decompress(self._input, _CHUNK)
+        except zlib.error as error:
+            raise BundleError("不是有效的 .amos 数据包（gzip 已损坏）") from error
+        self._input = self._inflate.unconsumed_tail
+        self._ended = self._inflate.eof
+        if self._ended:
+            rest = self._inflate.unused_data.lstrip(b"\0")
+            self._inflate, self._input = zlib.decompressobj(_GZIP), rest
+        self._ready += data
+        self._gave += len(data)
+        self._check()
+        return True
+
+    def _next_chunk(self) -> bool:
+        self._input = next(self.chunks, b"")
+        self._came += len(self._input)
+        if self._came > self.limits.compressed:
+            raise BundleError(f"数据包超过 {self.limits.compressed:,} 字节，已拒绝")
+        return bool(self._input)
+
+    def _check(self) -> None:
+        if self._gave > self.limits.total:
+            raise BundleError(f"数据包解开后超过 {self.limits.total:,} 字节，已拒绝")
+        if self._gave > self.limits.ratio_after and self._gave > self.limits.ratio * self._came:
+            raise BundleError("数据包的压缩比异常，已拒绝")
+
+
+def unpack(chunks: Iterator[bytes], limits: Limits) -> Iterator[Member]:
+    """The entries of a package, one at a time.
+
+    Raises:
+        BundleError: no gzipped tar, damaged, torn, or beyond a limit.
+
+    """
+    stream = _Gunzip(chunks, limits)
+    long_name: bytes | None = None
+    count = 0
+    while True:
+        head = stream.read(BLOCK)
+        if len(head) < BLOCK or not head.strip(b"\0"):
+            if not head or len(head) < BLOCK:
+                raise BundleError("数据包不完整或不是 .amos 数据包")
+            return
+        kind, size = head[156:157], _checked_size(head)
+        if kind in (b"x", b"g", b"L", b"K"):
+            if size > limits.header:
+                raise BundleError("数据包的文件头过长，已拒绝")
+            record = _body(stream, size)
+            long_name = _long_name(kind, record) or long_name
+            continue
+        count += 1
+        if count > limits.members:
+            raise BundleError(f"数据包里的文件超过 {limits.members:,} 个，已拒绝")
+        name, long_name = _decoded(long_name or _short_name(head)), None
+        yield _member(stream, name, kind, size, limits)
+
+
+def _member(stream: _Gunzip, name: str, kind: bytes, size: int, limits: Limits) -> Member:
+    if kind in (b"0", b"\0", b"7") and not name.endswith("/"):
+        if size > limits.file:
+            raise BundleError(f"数据包里有文件超过 {limits.file:,} 字节，已拒绝")
+        return Member(name, "file", _body(stream, size))
+    if kind == b"5" or name.endswith("/"):
+        return Member(name, "folder")
+    return Member(name, "other")
+
+
+def _body(stream: _Gunzip, size: int) -> bytes:
+    data = stream.read(size + -size % BLOCK)
+    if len(data) < size:
+        raise BundleError("数据包不完整，可能没有传输完")
+    return data[:size]
+
+
+def _checked_size(head: bytes) -> int:
+    stored = head[148:156].strip(b"\0 ")
+    total = sum(head) - sum(head[148:156]) + 8 * 32
+    try:
+        if int(stored, 8) != total:
+            raise BundleError("数据包已损坏（文件头校验不符）")
+        field_ = head[124:136].strip(b"\0 ")
+        return int(field_, 8) if field_ else 0
+    except ValueError:
+        raise BundleError("数据包已损坏（文件头无法读取）") from None
+
+
+def _short_name(head: bytes) -> bytes:
+    name, prefix = head[:100].rstrip(b"\0"), head[345:500].rstrip(b"\0")
+    return prefix + b"/" + name if prefix and head[257:262] == b"ustar" and head[263:265] == b"00" else name
+
+
+def _long_name(kind: bytes, record: bytes) -> bytes | None:
+    if kind == b"L":
+        return record.rstrip(b"\0")
+    if kind != b"x":
+        return None
+    found: bytes | None = None
+    while record:
+        length, _, _ = record.partition(b" ")
+        if not length.isdigit() or not 0 < int(length) <= len(record):
+            raise BundleError("数据包已损坏（扩展文件头无法读取）")
+        key, _, value = record[len(length) + 1 : int(length) - 1].partition(b"=")
+        if key == b"path":
+            found = value
+        elif key == b"size":
+            raise BundleError("数据包里有超大文件，已拒绝")
+        record = record[int(length) :]
+    return found
+
+
+def _decoded(name: bytes) -> str:
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        raise BundleError("数据包里有无法识别的文件名，已拒绝") from None
