@@ -22,10 +22,12 @@ from typing import Any, Final
 from amrita_plugin_memory.kernel.errors import Corrupt, InvalidInput
 
 from .formats import decode, dump_json, encode, load_object
+from .layout import PRIVATE
 from .locks import TIMEOUT, LockTable, PathLock
 
 _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _LEFTOVER: Final = re.compile(r"\.amos-[0-9a-f]{16}\.tmp|.+\.[0-9a-f]{12}\.tmp")
+_TRASH: Final = "trash-"
 _DATASYNC: Final[Callable[[int], None]] = getattr(os, "fdatasync", os.fsync)
 MAX_TEXT: Final = 64 * 1024 * 1024  # bytes; a bigger file is not memory
 
@@ -245,6 +247,8 @@ class FileRoot:
     def delete_tree(self, rel: PurePosixPath) -> bool:
         """Remove a folder and all in it; links in it are removed, not followed. False when it was not there.
 
+        It is gone at once, by a rename; what a kill leaves of it stands in ``.amos`` and is swept.
+
         Raises:
             InvalidInput: the root itself, or one of its first two levels, was named.
 
@@ -254,8 +258,10 @@ class FileRoot:
         path = self.path(rel)
         if not path.is_dir():
             return False
-        shutil.rmtree(path)
+        trash = self.make_dir(PRIVATE) / f"{_TRASH}{secrets.token_hex(8)}"
+        path.rename(trash)
         self._sync_dir(path.parent)
+        shutil.rmtree(trash)
         return True
 
     def sweep(self, *, older_than: float = 3600.0) -> int:
@@ -267,6 +273,9 @@ class FileRoot:
                 if _LEFTOVER.fullmatch(name) and path.lstat().st_mtime < horizon:
                     path.unlink(missing_ok=True)
                     count += 1
+        for trash in self.root.joinpath(PRIVATE).glob(f"{_TRASH}*"):
+            shutil.rmtree(trash, ignore_errors=True)
+            count += 1
         return count
 
     @contextlib.contextmanager

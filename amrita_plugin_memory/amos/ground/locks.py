@@ -165,6 +165,9 @@ class PathLock:
         self._token = self._token or secrets.token_hex(8)
         try:
             fd = os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileNotFoundError:  # the folder was deleted meanwhile
+            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return False
         except FileExistsError:
             return clear_if_abandoned(self.file) and self._try_once()
         except PermissionError:

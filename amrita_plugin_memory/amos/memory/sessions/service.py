@@ -120,8 +120,11 @@ class Sessions:
 
     def forget(self, scope: Scope) -> bool:
         """Delete a session with its summary and archive; False when there was none."""
+        folder = layout.session_dir(scope)
+        if scope.session not in self.files.dirs(folder.parent):
+            return False
         with self.files.lock(layout.messages(scope)):
-            return self.files.delete_tree(layout.session_dir(scope))
+            return self.files.delete_tree(folder)
 
     def _check(self, text: object) -> None:
         if not isinstance(text, str):
