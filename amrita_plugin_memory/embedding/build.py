@@ -23,11 +23,12 @@ from .service.http import Access
 from .service.service import ServiceSpec
 
 PROBE_SECONDS: Final = 3.0
+SECOND_LOOK_SECONDS: Final = 15.0
 _log = logging.getLogger("amrita_memory.embedding")
 
 
 class ChosenEmbedder:
-    """An embedder that chooses on first use, in its caller's time, and then never changes its mind.
+    """An embedder that chooses on first use, in its caller's time, and then stays with it.
 
     Making one opens nothing and blocks nothing; ``choice`` tells what was chosen and why, ``space`` what to record.
     """
@@ -40,6 +41,7 @@ class ChosenEmbedder:
         self._choice: Choice | None = None
         self._inner: Embedder | None = None
         self._closed = False
+        self._chosen_at = 0.0
 
     async def choice(self) -> Choice:
         """What is used and why; probes the services for at most a few seconds the first time."""
@@ -65,13 +67,28 @@ class ChosenEmbedder:
         async with self._choosing:
             if self._closed:
                 raise EmbedderClosed
-            if self._inner is None:
-                self._choice = decide(self._settings, self._recorded, await probe(self._settings, self._recorded))
-                self._inner = build_chosen(self._choice, self._settings, recorded=self._recorded, clock=self._clock)
-                _log.info("嵌入方式：%s（%s）", self._choice.protocol, self._choice.reason)
-                if self._choice.hint:
-                    _log.warning(self._choice.hint)
+            if self._inner is None or self._doubtful():
+                await self._choose()
+            assert self._inner is not None
             return self._inner
+
+    def _doubtful(self) -> bool:
+        """A guessed protocol is looked at again now and then, until the address answers; nothing is recorded before."""
+        guessed = self._choice is not None and not self._choice.sure
+        return guessed and self._clock.monotonic() >= self._chosen_at + SECOND_LOOK_SECONDS
+
+    async def _choose(self) -> None:
+        choice = decide(self._settings, self._recorded, await probe(self._settings, self._recorded))
+        self._chosen_at = self._clock.monotonic()
+        before, self._choice = self._choice, choice
+        if before is not None and before.protocol == choice.protocol and self._inner is not None:
+            return
+        if self._inner is not None:
+            await self._inner.aclose()
+        self._inner = build_chosen(choice, self._settings, recorded=self._recorded, clock=self._clock)
+        _log.info("嵌入方式：%s（%s）", choice.protocol, choice.reason)
+        if choice.hint:
+            _log.warning(choice.hint)
 
 
 def build_embedder(

@@ -39,7 +39,9 @@ class Choice:
     """What is used, why, and whether it differs from what the collection was built with.
 
     ``flips`` is True only when the owner's own configuration asks for another model: the caller must then follow
-    EMBED_MISMATCH_POLICY before it reads or writes a vector. ``reason`` and ``hint`` are sentences for a person.
+    EMBED_MISMATCH_POLICY before it reads or writes a vector. ``own_address``: the address is the configured one, so
+    the key may be shown to it. ``sure`` is False when the protocol was guessed, because nothing answered there yet.
+    ``reason`` and ``hint`` are sentences for a person.
     """
 
     protocol: ChosenProtocol
@@ -47,6 +49,7 @@ class Choice:
     model: str = ""
     base_url: str = ""
     own_address: bool = True
+    sure: bool = True
     flips: bool = False
     reason: str = ""
     hint: str = ""
@@ -63,6 +66,7 @@ def decide(settings: EnvSettings, recorded: VectorSpace | None, probes: Probes) 
         return _for_recorded(settings, recorded, probes)
     elif settings.service_is_configured:
         choice = _configured(settings, probes.configured or guess(settings), reason="使用 .env 里配置的嵌入服务")
+        choice = replace(choice, sure=probes.configured is not None)
     else:
         choice = _embedded(probes, None, reason="没有配置嵌入服务，使用内置嵌入模型")
     return replace(choice, flips=recorded is not None and differs(choice, recorded))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import unicodedata
 from collections.abc import Sequence
 from typing import Final
@@ -51,7 +52,7 @@ class HashedEmbedder:
 
     async def embed(self, texts: Sequence[str], *, purpose: Purpose, deadline: float | None = None) -> Matrix:
         """Hashed rows; the purpose changes nothing, and it takes microseconds a text."""
-        return ngram_rows(prepare(texts, MAX_CHARS).texts, dimension=DIMENSION)
+        return await asyncio.to_thread(ngram_rows, prepare(texts, MAX_CHARS).texts, dimension=DIMENSION)
 
     async def space(self) -> VectorSpace:
         """A space of its own, marked as not meaningful."""

@@ -46,6 +46,7 @@ class Faults:
     slow: float = 0.0
     dimension_after: tuple[int, int] | None = None  # (calls, new dimension)
     old_ollama: bool = False
+    only_openai: bool = False
     no_model_list: bool = False
     no_show: bool = False
     no_capabilities: bool = False
@@ -130,6 +131,8 @@ class EmbedServer:
             ("GET", "/v1/models"): self._openai_models,
         }
         handler = routes.get((request.method, request.path))
+        if self.faults.only_openai and request.path.startswith("/api"):
+            handler = None
         return await handler(request, body) if handler else web.Response(status=404, text="404 page not found")
 
     async def _trouble(self, request: web.Request) -> web.Response | None:
