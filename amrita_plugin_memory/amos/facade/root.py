@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -17,7 +18,7 @@ from amrita_plugin_memory.amos.memory import Index, Knowledge, Sessions, StableT
 from amrita_plugin_memory.amos.prompt import PromptBuilder
 from amrita_plugin_memory.amos.search import Search
 from amrita_plugin_memory.amos.tasks import TaskManager
-from amrita_plugin_memory.kernel.errors import AmritaMemoryError
+from amrita_plugin_memory.kernel.errors import AmritaMemoryError, Locked
 from amrita_plugin_memory.kernel.scope import Scope
 
 from . import manifest as manifests
@@ -129,6 +130,7 @@ async def open_root(options: AMOSOptions, scope: Scope) -> Root:
         bundles=PortabilityManager(files, index, options.clock),
         idle=IdleFlush(index),
     )
+    await _finish_import(root)
     if options.auto_grant_actor:
         await _grant(root, scope.actor)
     return root
@@ -140,6 +142,13 @@ def _open_files(options: AMOSOptions, scope: Scope) -> tuple[FileRoot, Manifest]
     files.make_dir(layout.user_dir(scope.actor) / "agents")
     files.sweep()
     return files, manifest
+
+
+async def _finish_import(root: Root) -> None:
+    """Finish an import that a killed process began; one that is at work is left alone."""
+    if await asyncio.to_thread(root.bundles.leftovers):
+        with contextlib.suppress(Locked):
+            await root.bundles.recover()
 
 
 async def _grant(root: Root, actor: str) -> None:

@@ -270,9 +270,10 @@ class FileRoot:
         for folder, _, files in os.walk(self.root):
             for name in files:
                 path = Path(folder, name)
-                if _LEFTOVER.fullmatch(name) and path.lstat().st_mtime < horizon:
-                    path.unlink(missing_ok=True)
-                    count += 1
+                with contextlib.suppress(FileNotFoundError):  # a writer at work has just renamed its own
+                    if _LEFTOVER.fullmatch(name) and path.lstat().st_mtime < horizon:
+                        path.unlink()
+                        count += 1
         for trash in self.root.joinpath(PRIVATE).glob(f"{_TRASH}*"):
             shutil.rmtree(trash, ignore_errors=True)
             count += 1
