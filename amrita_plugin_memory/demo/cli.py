@@ -126,7 +126,7 @@ async def _converse(stage: Stage, screen: Screen) -> None:
         if not line.strip():
             continue
         place, text = (IN_GROUP, line.strip()[1:].strip()) if line.strip().startswith("群 ") else (ME, line.strip())
-        screen.turn(await stage.say(place, text))
+        screen.turn(await stage.say(place, text), typed=True)
         if stage.host and (dead := await stage.host.failure_if_dead()):
             raise dead
 

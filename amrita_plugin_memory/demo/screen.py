@@ -59,10 +59,11 @@ class Screen:
         self.console.print()
         self._line(f"[{number}/{total}] ", step.title, style="bold cyan")
 
-    def turn(self, turn: Turn) -> None:
-        """One exchange: what was said, the tools in between, the answer."""
+    def turn(self, turn: Turn, *, typed: bool = False) -> None:
+        """One exchange: what was said (unless it was just typed here), the tools in between, the answer."""
         where = f"群{turn.place.group} {turn.place.user}" if turn.place.is_group else f"私聊 {turn.place.user}"
-        self._line(f"  {where}› ", turn.text, style="yellow")
+        if not typed:
+            self._line(f"  {where}› ", turn.text, style="yellow")
         for call in turn.calls:
             arguments = "，".join(f"{name}={value}" for name, value in call.arguments.items())
             self._line("    ⚙ ", f"{call.tool}({arguments})", style="magenta dim")

@@ -46,6 +46,7 @@ class Stage:
     keep: bool = False
     progress: Progress = _silent
     respond: Callable[[Reading], Reply] = respond
+    reply_seconds: float = REPLY_SECONDS
     model: ScriptModel | None = field(default=None, init=False)
     settings: BotSettings | None = field(default=None, init=False)
     host: HostProcess | None = field(default=None, init=False)
@@ -175,7 +176,7 @@ class Stage:
     async def _answer(self, place: Place, since: int) -> bool:
         assert self.client is not None
         assert self.host is not None
-        until = time.monotonic() + REPLY_SECONDS
+        until = time.monotonic() + self.reply_seconds
         while time.monotonic() < until and self.host.is_running:
             if await self.client.wait(place.address, since=since, within=1):
                 return True
@@ -194,7 +195,7 @@ class Stage:
             return str(dead)
         found = await asyncio.to_thread(self._faults)
         told = explain_silence("\n".join(last_lines(await self.host.log_text(), 40)))
-        return "".join([*found, str(told or "")]) or f"{REPLY_SECONDS:.0f} 秒内没有回复，请看日志 {self.log}。"
+        return "".join([*found, str(told or "")]) or f"{self.reply_seconds:.0f} 秒内没有回复，请看日志 {self.log}。"
 
     def _faults(self) -> list[str]:
         env, config = self.folder / ".env", self.folder / "config/chat/config.toml"
