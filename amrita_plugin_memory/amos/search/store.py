@@ -313,3 +313,19 @@ def destroy(path: Path) -> None:
     for suffix in ("", "-wal", "-shm", "-journal"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{path}{suffix}")  # noqa: PTH108 - the name is built by suffix
+
+
+def is_sound(path: Path) -> bool:
+    """True when an index file can be opened and SQLite finds nothing wrong with it."""
+    try:
+        index = Store(path)
+    except sqlite3.OperationalError as error:
+        return "locked" in str(error)
+    except sqlite3.DatabaseError:
+        return False
+    try:
+        return index.check()
+    except sqlite3.DatabaseError:
+        return False
+    finally:
+        index.close()
