@@ -12,24 +12,38 @@ from amrita_plugin_memory.embedding import build_embedder
 from amrita_plugin_memory.embedding.ports import Embedder
 from amrita_plugin_memory.facts import COLLECTION, Facts
 from amrita_plugin_memory.kernel.clock import Clock, SystemClock
+from amrita_plugin_memory.knowledge import AmosEntryFiles, Knowledge
 from amrita_plugin_memory.memo import Memo, MemoStore
 from amrita_plugin_memory.retrieval import Recall, recorded
 from amrita_plugin_memory.settings import EnvSettings, FileSettings
+from amrita_plugin_memory.subconscious import Subconscious
 from amrita_plugin_memory.vectordb import VectorStore, open_store
 
 from .deferred import DeferredEmbedder
+from .l3 import L3, L3Ports, open_l3
 
 CHROMA: Final = "vector_db.chroma"  # name of the local store below the data directory, as the published plugin has it
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryApp:
-    """The services of one running program. Doors hold this and nothing below it."""
+    """The services of one running program. Doors hold this and nothing below it. ``l3`` is None while it is off."""
 
     facts: Facts
     memo: Memo
     store: VectorStore
     embedder: Embedder
+    l3: L3 | None = None
+
+    @property
+    def knowledge(self) -> Knowledge | None:
+        """The knowledge base; None while L3 or the base is off."""
+        return self.l3.knowledge if self.l3 else None
+
+    @property
+    def subconscious(self) -> Subconscious | None:
+        """L3; None while it is off."""
+        return self.l3.service if self.l3 else None
 
 
 @asynccontextmanager
@@ -39,6 +53,7 @@ async def open_app(
     file: Callable[[], FileSettings],
     data_dir: Path,
     memo_store: MemoStore,
+    l3: L3Ports | None = None,
     clock: Clock | None = None,
     store: VectorStore | None = None,
     embedder: Embedder | None = None,
@@ -53,18 +68,40 @@ async def open_app(
         stack.push_async_callback(opened.aclose)
         chosen = embedder or DeferredEmbedder(lambda: _choose(env, opened))
         stack.push_async_callback(chosen.aclose)
-        yield MemoryApp(
-            facts=Facts(
-                store=opened,
-                embedder=chosen,
-                recall=Recall(chosen),
-                clock=time,
-                limit=lambda: file().per_session_memory_limit,
-            ),
-            memo=Memo(memo_store, limit=lambda: file().memo_max_chars),
+        recall = Recall(chosen)
+        facts = Facts(
             store=opened,
             embedder=chosen,
+            recall=recall,
+            clock=time,
+            limit=lambda: file().per_session_memory_limit,
         )
+        memo = Memo(memo_store, limit=lambda: file().memo_max_chars)
+
+        def knowledge(files: AmosEntryFiles) -> Knowledge:
+            return Knowledge(
+                files=files,
+                store=opened,
+                embedder=chosen,
+                recall=recall,
+                clock=time,
+                collection=file().subconscious.knowledge_collection_name,
+                max_chars=lambda: file().subconscious.knowledge_max_chars,
+            )
+
+        running = None
+        if l3 is not None and file().subconscious.enabled and file().subconscious.targets:
+            running = await open_l3(
+                l3,
+                stack=stack,
+                facts=facts,
+                memo=memo,
+                knowledge=knowledge,
+                file=file,
+                data_dir=data_dir,
+                clock=time,
+            )
+        yield MemoryApp(facts=facts, memo=memo, store=opened, embedder=chosen, l3=running)
 
 
 async def _choose(env: EnvSettings, store: VectorStore) -> Embedder:

@@ -30,9 +30,11 @@ PREFIX_RULE: Final = "embed_prefix_rule"
 DIMENSION: Final = "embed_dimension"
 MEANINGFUL: Final = "embed_meaningful"
 PROBE: Final = "embed_probe"
+DOUBTED: Final = "embed_doubted"  # vectors of the published plugin that turned out not to be its model's
 REBUILDING: Final = "embed_rebuilding"  # identity of the space a rebuild is under way for
 MARKS: Final = (
     FINGERPRINT, PROTOCOL, MODEL, BASE_URL, IDENTITY, RESOLVED, PACKAGE, PREFIX_RULE, DIMENSION, MEANINGFUL, PROBE,
+    DOUBTED,
 )  # fmt: skip
 
 # Changing the sentence makes every stored probe meaningless: a new sentence needs a new metadata name.

@@ -19,6 +19,7 @@ from amrita_plugin_memory.vectordb.ports import Collection, Partition, Row, Scal
 
 from .fingerprint import (
     DIMENSION,
+    DOUBTED,
     IDENTICAL,
     PROBE,
     PROBE_TEXT,
@@ -65,6 +66,8 @@ class SpaceGuard:
 
         """
         metadata = await collection.metadata()
+        if metadata.get(DOUBTED):
+            return "swapped"
         named = match(metadata, await self._embedder.space())
         if named == "unmarked":
             return "unmarked" if await collection.count() else "empty"
@@ -144,7 +147,7 @@ class SpaceGuard:
             EmbeddingUnavailable: the embedder cannot say what its space is.
 
         """
-        await collection.annotate(dict(await self.marks()))
+        await collection.annotate({**await self.marks(), DOUBTED: None})
 
     async def marks(self) -> dict[str, Scalar]:
         """The metadata that records this embedder's space, probe included."""
@@ -153,8 +156,8 @@ class SpaceGuard:
     async def adopt(self, collection: Collection) -> bool:
         """Add our marks to a collection of the published plugin, whose vectors must be this embedder's.
 
-        Told by embedding a few stored documents again. True when the collection carries our marks now; False when it
-        was built with another model, or nothing in it can be told by.
+        Told by embedding a few stored documents again. True when the collection carries our marks now; False when
+        nothing in it can be told by, or when its vectors are another model's, which is then recorded as well.
 
         Raises:
             EmbeddingUnavailable: the embedder does not answer.
@@ -168,6 +171,7 @@ class SpaceGuard:
         again = await self._embedder.embed([row.document or "" for row in sample], purpose="passage")
         cosines = [likeness(row.vector, new) for row, new in zip(sample, again, strict=True) if row.vector is not None]
         if min(cosines, default=-1.0) < SAME_MODEL:
+            await collection.annotate({DOUBTED: True})
             return False
         await self.mark(collection)
         return True

@@ -117,12 +117,13 @@ async def test_rows_without_any_mark_are_not_compared_until_they_were_told_to_be
     assert await guard.objection(collection) == ""
 
 
-async def test_rows_of_another_model_are_not_adopted_and_stay_as_they_are():
+async def test_rows_of_another_model_are_not_adopted_and_not_compared_from_then_on():
     collection = await filled(FakeEmbedder(model="old"), "我对花生过敏", claim=False)
     await collection.annotate({"embed_fingerprint": (await FakeEmbedder().space()).legacy_fingerprint})
-    before = await collection.metadata()
-    assert not await SpaceGuard(FakeEmbedder()).adopt(collection)
-    assert await collection.metadata() == before
+    guard = SpaceGuard(FakeEmbedder())
+    assert await guard.objection(collection) == ""
+    assert not await guard.adopt(collection)
+    assert await guard.objection(collection) != ""
 
 
 async def test_one_row_of_another_model_at_the_end_is_enough_not_to_adopt():

@@ -1,0 +1,1 @@
+"""Upkeep of what lasts for years: start-up check, rebuild, backups, key migration. Works without a bot."""
