@@ -1,4 +1,4 @@
-"""An embedder that is chosen when first needed: what the collection was built with decides, so the store comes first."""
+"""An embedder that is chosen when first needed: what the collection was built with decides, so the store is asked."""
 
 from __future__ import annotations
 

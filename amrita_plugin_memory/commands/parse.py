@@ -5,6 +5,7 @@
     /memory [user|group] search <words>
     /memory [user|group] delete <id> [<id> …]
     /memory memo
+    /memory dmn [<account>]
     /memory help
 
 Without ``user`` or ``group`` the person's own memory is meant, as in older versions. Words may be Chinese.
@@ -19,7 +20,7 @@ from typing import Final, Literal, TypeAlias
 from amrita_plugin_memory.kernel.errors import InvalidInput
 from amrita_plugin_memory.kernel.scope import ScopeName
 
-Action: TypeAlias = Literal["status", "list", "search", "delete", "memo", "help"]
+Action: TypeAlias = Literal["status", "list", "search", "delete", "memo", "dmn", "help"]
 
 _SCOPES: Final[dict[str, ScopeName]] = {"user": "user", "个人": "user", "我": "user", "group": "group", "群": "group"}
 _ACTIONS: Final[dict[str, Action]] = {
@@ -27,6 +28,7 @@ _ACTIONS: Final[dict[str, Action]] = {
     "search": "search", "find": "search", "搜索": "search", "查找": "search",
     "delete": "delete", "del": "delete", "rm": "delete", "删除": "delete", "删": "delete",
     "memo": "memo", "备忘录": "memo", "备忘": "memo",
+    "dmn": "dmn", "整理": "dmn",
     "help": "help", "帮助": "help", "?": "help", "？": "help",
 }  # fmt: skip
 _SPLIT: Final = re.compile(r"[\s,，、]+")
@@ -82,7 +84,7 @@ def _request(action: Action, scope: ScopeName, tail: str) -> Request:
         if len(ids) > MAX_DELETES:
             raise InvalidInput(f"一次最多删除 {MAX_DELETES} 条，这里写了 {len(ids)} 条")
         return Request("delete", scope, ids=ids)
-    return Request(action, scope)
+    return Request(action, scope, words=tail)
 
 
 def _page(text: str) -> int:

@@ -24,6 +24,7 @@ HELP: Final = """\
 /memory group search <关键词>　搜索群共享记忆
 /memory group delete <编号>　删除群共享记忆（仅群主和管理员）
 /memory memo　查看备忘录
+/memory dmn　立即整理一次（仅管理员）
 省略 user 时默认个人；也可以用中文：/记忆 列表、/记忆 搜索 咖啡、/记忆 删除 a1f3"""
 
 

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from amrita_plugin_memory.facts import Facts, Listed
-from amrita_plugin_memory.kernel.errors import Ambiguous, AmritaMemoryError, NotFound
+from amrita_plugin_memory.kernel.errors import Ambiguous, AmritaMemoryError, Forbidden, NotFound
 from amrita_plugin_memory.kernel.scope import Caller
 from amrita_plugin_memory.memo import Memo
+from amrita_plugin_memory.subconscious import Subconscious
 
 from . import render
 from .parse import Action, Request, parse
@@ -20,15 +21,17 @@ STATUS_TOP: Final = 3
 class Commands:
     """The ``/memory`` door. Raises nothing on purpose: an error of the tree becomes its one sentence."""
 
-    def __init__(self, *, facts: Facts, memo: Memo) -> None:
+    def __init__(self, *, facts: Facts, memo: Memo, subconscious: Subconscious | None = None) -> None:
         self._facts = facts
         self._memo = memo
+        self._subconscious = subconscious
         self._actions: dict[Action, Callable[[Caller, Request], Awaitable[str]]] = {
             "status": self._status,
             "list": self._list,
             "search": self._search,
             "delete": self._delete,
             "memo": self._show_memo,
+            "dmn": self._dmn,
         }
 
     async def answer(self, caller: Caller, text: str) -> str:
@@ -71,3 +74,10 @@ class Commands:
     async def _show_memo(self, caller: Caller, request: Request) -> str:
         text = await self._memo.read(caller)
         return render.memo(text, self._memo.limit, group=caller.group is not None)
+
+    async def _dmn(self, caller: Caller, request: Request) -> str:
+        if not (caller.superuser or caller.is_admin):
+            raise Forbidden("只有超级用户和管理员可以立即触发整理")
+        if self._subconscious is None:
+            raise Forbidden("离线巩固循环未启用，请在 config.toml 的 [subconscious] 里开启后重启")
+        return await self._subconscious.run_now(request.words or caller.user.account)

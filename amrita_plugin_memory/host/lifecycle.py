@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from typing import Any
 
-from amrita_plugin_memory.app import MemoryApp, open_app
+from amrita.plugins.chat.config import config_manager
+
+from amrita_plugin_memory.app import L3Ports, MemoryApp, open_app
 from amrita_plugin_memory.commands import Commands
-from amrita_plugin_memory.kernel.clock import SystemClock
+from amrita_plugin_memory.kernel.clock import SystemClock, local_zone
 from amrita_plugin_memory.kernel.errors import AmritaMemoryError, Unavailable
+from amrita_plugin_memory.settings import FileSettings
 
-from .settings import ConfigFile, data_dir, read_env
+from .l3.messenger import BotMessenger
+from .l3.reasoner import CoreReasoner
+from .l3.states import OrmStateStore
+from .l3.timer import SchedulerTimer
+from .settings import ConfigFile, config_dir, data_dir, read_env
 from .stores import OrmMemoStore
 
 _log = logging.getLogger("amrita_memory.host")
@@ -23,6 +33,8 @@ class Lifecycle:
         self._stack = AsyncExitStack()
         self._app: MemoryApp | None = None
         self._why = "记忆插件还在启动，请稍后再试"
+        self._background: set[asyncio.Task[None]] = set()
+        self.messenger = BotMessenger()
 
     @property
     def app(self) -> MemoryApp:
@@ -39,17 +51,19 @@ class Lifecycle:
     @property
     def commands(self) -> Commands:
         """The ``/memory`` door over the services; raises as ``app`` does."""
-        return Commands(facts=self.app.facts, memo=self.app.memo)
+        return Commands(facts=self.app.facts, memo=self.app.memo, subconscious=self.app.subconscious)
+
+    @property
+    def has_knowledge(self) -> bool:
+        """Whether the knowledge base is there to be offered to a model."""
+        return self._app is not None and self._app.knowledge is not None
 
     async def start(self) -> None:
         """Read the settings and open the services. A failure leaves the bot running and is said once, in the log."""
         try:
-            env, files = read_env(), ConfigFile()
+            files = ConfigFile()
             await files.safe_get_config()
-            opening = open_app(
-                env=env, file=lambda: files.config, data_dir=data_dir(), memo_store=OrmMemoStore(SystemClock())
-            )
-            self._app = await self._stack.enter_async_context(opening)
+            await self._open(lambda: files.config)
         except AmritaMemoryError as e:
             self._why = f"记忆插件没有启动：{e}"
             _log.error("[Memory] %s", self._why)
@@ -62,4 +76,57 @@ class Lifecycle:
     async def stop(self) -> None:
         """Close what was opened."""
         self._app, self._why = None, "记忆插件已停止"
+        for task in self._background:
+            task.cancel()
         await self._stack.aclose()
+
+    async def _open(self, file: Callable[[], FileSettings]) -> None:
+        opening = open_app(
+            env=read_env(),
+            file=file,
+            data_dir=data_dir(),
+            memo_store=OrmMemoStore(SystemClock()),
+            l3=L3Ports(
+                reasoner=CoreReasoner(extra_tools=lambda: file().subconscious.allowed_tools),
+                timer=SchedulerTimer(),
+                messenger=self.messenger,
+                states=OrmStateStore(),
+                config_dir=config_dir(),
+                zone=local_zone(),
+                character=_character,
+            ),
+        )
+        self._app = await self._stack.enter_async_context(opening)
+        if self._app.knowledge is not None:
+            self.later(self._repair(self._app))
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside the reply; a failure is logged and disturbs nobody."""
+        task = asyncio.get_running_loop().create_task(_quietly(work))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _repair(self, app: MemoryApp) -> None:
+        """Bring the knowledge base's vectors in step, beside the running bot."""
+        if app.knowledge is None:
+            return
+        try:
+            done = await app.knowledge.repair()
+        except AmritaMemoryError as e:
+            _log.warning("[Memory] 知识库这次没有检查：%s", e)
+        else:
+            _log.info("[Memory] 知识库已检查：补 %d，清 %d，缺 %d", done.embedded, done.removed, done.missing)
+
+
+async def _quietly(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except AmritaMemoryError as e:
+        _log.warning("[Memory] 后台工作没有完成：%s", e)
+    except Exception:  # noqa: BLE001 - the border of the job: nobody awaits it
+        _log.exception("[Memory] 后台工作出错")
+
+
+async def _character() -> str:
+    """The host's character prompt for private chats."""
+    return str(config_manager.private_train.get("content") or "").strip()

@@ -11,7 +11,7 @@ from nonebot.params import CommandArg
 from amrita_plugin_memory.kernel.errors import AmritaMemoryError
 
 from .lifecycle import Lifecycle
-from .scope import caller_of
+from .scope import caller_with_rights
 
 _log = logging.getLogger("amrita_memory.host")
 _MENU = MatcherData(
@@ -24,6 +24,7 @@ _MENU = MatcherData(
         "/memory user delete <编号>",
         "/memory group list|search|delete（删除仅群主和管理员）",
         "/memory memo 查看备忘录",
+        "/memory dmn 立即整理一次（仅管理员）",
     ],
 )
 
@@ -39,7 +40,7 @@ def register(lifecycle: Lifecycle) -> None:
 
 async def _answer(lifecycle: Lifecycle, event: MessageEvent, text: str) -> str:
     try:
-        return await lifecycle.commands.answer(caller_of(event, door="command"), text)
+        return await lifecycle.commands.answer(await caller_with_rights(event, door="command"), text)
     except AmritaMemoryError as e:
         return str(e)
     except Exception:  # noqa: BLE001 - the border to the chat: a person gets a sentence, the log gets the cause

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
+from amrita.plugins.perm.API.admin import is_lp_admin
+from amrita.plugins.perm.API.rules import any_has_permission
 from nonebot import get_driver
 from nonebot.adapters.onebot.v11 import GroupMessageEvent, MessageEvent
 
 from amrita_plugin_memory.kernel.scope import Caller, Role, UniId
+
+
+async def caller_with_rights(event: MessageEvent, *, door: str) -> Caller:
+    """As ``caller_of``, with the rights that the host's permission tables give."""
+    admin = await is_lp_admin(event)
+    knows = admin or await any_has_permission("memory.knowledge")(event)
+    return replace(caller_of(event, door=door), may_use_knowledge=knows, is_admin=admin)
 
 
 def caller_of(event: MessageEvent, *, door: str) -> Caller:

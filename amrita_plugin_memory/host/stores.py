@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 from nonebot_plugin_amrita.database import UserMetadata
-from nonebot_plugin_orm import get_session
 from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -29,21 +28,21 @@ class OrmMemoStore:
 
     async def stamp(self, key: str) -> Stamp | None:
         """Version and time of the row now; None when there is no row."""
-        async with _session() as session:
+        async with database() as session:
             query = select(UserMemo.version, UserMemo.updated_at).where(UserMemo.user_id == key)
             row = (await session.execute(query)).one_or_none()
             return Stamp(row[0], _aware(row[1])) if row else None
 
     async def read(self, key: str) -> MemoRow | None:
         """The row now; None when there is none."""
-        async with _session() as session:
+        async with database() as session:
             row = await session.get(UserMemo, key)
             return MemoRow(key, row.content, row.version, _aware(row.updated_at)) if row else None
 
     async def change(self, key: str, edit: Callable[[str], str]) -> MemoRow:
         """Replace the content by what ``edit`` makes of it; again when another writer came between."""
         for _ in range(_TRIES):
-            async with _session() as session:
+            async with database() as session:
                 row = await self._attempt(session, key, edit)
             if row is not None:
                 return row
@@ -81,15 +80,15 @@ async def _ensure_parent(session: AsyncSession, key: str) -> None:
         await session.flush()
 
 
-class _session:  # noqa: N801 - used as a verb
+class database:  # noqa: N801 - used as a context
     """A database session whose failures are one sentence of ours."""
 
     async def __aenter__(self) -> AsyncSession:
-        self._session = get_session()
-        return await self._session.__aenter__()
+        self._opened = get_session()
+        return await self._opened.__aenter__()
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        await self._session.__aexit__(kind, error, trace)
+        await self._opened.__aexit__(kind, error, trace)
         if isinstance(error, SQLAlchemyError):
             raise StoreUnavailable(
                 "备忘录所在的数据库暂不可用，请稍后再试或检查数据库是否已升级（ambot orm upgrade）"

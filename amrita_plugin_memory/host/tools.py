@@ -1,5 +1,6 @@
 """Registers the surface tools with the host's tool manager, and finds the caller behind a call."""
 
+from collections.abc import Callable
 from typing import Any
 
 from amrita.plugins.chat.runtime import try_get_amrita_ctx
@@ -8,20 +9,26 @@ from amrita_core import FunctionDefinitionSchema, FunctionParametersSchema, Tool
 from amrita_plugin_memory.kernel.errors import AmritaMemoryError
 from amrita_plugin_memory.kernel.toolrun import answer, run
 from amrita_plugin_memory.kernel.toolspec import ToolSpec
-from amrita_plugin_memory.tools import SURFACE
+from amrita_plugin_memory.tools import KNOWLEDGE, SURFACE
 
 from .lifecycle import Lifecycle
-from .scope import caller_of
+from .scope import caller_with_rights
 
 
 def register(lifecycle: Lifecycle) -> None:
-    """Offer every surface tool in every chat."""
+    """Offer the surface tools in every chat, those of the knowledge base only while there is one."""
     for tool in SURFACE:
-        _register(lifecycle, tool)
+        _register(lifecycle, tool, offered=_always)
+    for tool in KNOWLEDGE:
+        _register(lifecycle, tool, offered=lambda: lifecycle.has_knowledge)
 
 
-def _register(lifecycle: Lifecycle, tool: ToolSpec) -> None:
-    @on_tools(definition(tool), custom_run=True)
+def _always() -> bool:
+    return True
+
+
+def _register(lifecycle: Lifecycle, tool: ToolSpec, *, offered: Callable[[], bool]) -> None:
+    @on_tools(definition(tool), custom_run=True, enable_if=offered)
     async def call(ctx: ToolContext) -> str:
         chat = ctx.ctx.chat_object
         context = try_get_amrita_ctx(chat) if chat is not None else None
@@ -29,7 +36,7 @@ def _register(lifecycle: Lifecycle, tool: ToolSpec) -> None:
             return answer({"status": "error", "message": "记忆工具只能在聊天中使用"})
         try:
             app = lifecycle.app
-            caller = caller_of(context["event"], door="tool")
+            caller = await caller_with_rights(context["event"], door="tool")
         except AmritaMemoryError as e:
             return answer({"status": "error", "message": str(e)})
         return await run(tool, app, caller, given=ctx.data)

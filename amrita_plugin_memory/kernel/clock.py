@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
 
@@ -68,3 +68,8 @@ def parse_iso(text: str) -> datetime | None:
     except (ValueError, TypeError):
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def local_zone() -> tzinfo:
+    """The zone of the machine, for dates that people read; UTC when the machine does not say."""
+    return datetime.now(UTC).astimezone().tzinfo or UTC

@@ -97,6 +97,8 @@ class Caller:
     superuser: bool = False
     session: str = ""
     door: str = "tool"
+    may_use_knowledge: bool = False
+    is_admin: bool = False  # lp.admin of the host
 
     def partition(self, scope: str) -> UniId:
         """The partition that ``scope`` ("user" or "group") names for this caller.
@@ -117,6 +119,11 @@ class Caller:
     def may_manage_group(self) -> bool:
         """True for the owner and admins of the group, and for superusers."""
         return self.superuser or self.role in ("admin", "owner")
+
+    def require_knowledge(self) -> None:
+        """Raise Forbidden unless the caller has the node ``memory.knowledge``."""
+        if not (self.superuser or self.may_use_knowledge):
+            raise Forbidden("无权使用知识库，需要 memory.knowledge 权限")
 
     def require_group_manager(self) -> None:
         """Raise Forbidden unless the caller may change or delete what belongs to the group."""

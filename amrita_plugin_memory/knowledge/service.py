@@ -59,6 +59,11 @@ class Knowledge:
         self._guard = SpaceGuard(embedder)
         self._writing = asyncio.Lock()
 
+    @property
+    def max_chars(self) -> int:
+        """The bound of a body in characters."""
+        return self._max_chars()
+
     async def list(self) -> list[Entry]:
         """All entries, by id."""
         return [entry for kid in await self._files.names() if (entry := await self._entry(kid)) is not None]
