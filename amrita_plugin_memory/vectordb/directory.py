@@ -22,7 +22,7 @@ LOCK_FILE = ".writer.lock"
 OWNER_FILE = ".writer.pid"  # apart from the lock file, which every contender truncates
 COMMITS_OF_A_WRITE = 2  # Chroma commits its log and its metadata; measured on 1.5.9
 _HEADER = 28
-_INDEX_FILES = {"header.bin", "data_level0.bin", "length.bin", "link_lists.bin", "index_metadata.pickle"}
+_INDEX_FILES = frozenset({"header.bin", "data_level0.bin", "length.bin", "link_lists.bin", "index_metadata.pickle"})
 
 
 class WriterLock:
