@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from nonebot_plugin_amrita.database import UserMetadata
+from nonebot_plugin_orm import get_session
 from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
