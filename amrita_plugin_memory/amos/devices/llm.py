@@ -151,9 +151,8 @@ class LLMDevice:
         try:
             async with asyncio.timeout(config.timeout * (config.max_retries + 1) + 1):
                 request.setdefault("model", await self._named(client, config))
-                answer = await client.chat.completions.create(
-                    messages=cast("Any", [dict(m) for m in messages]), **request
-                )
+                request["messages"] = [dict(message) for message in messages]
+                answer = cast("ChatCompletion", await client.chat.completions.create(**request))
         except Exception as error:
             raise _unavailable(error, config) from error
         return _read(answer)
