@@ -14,7 +14,7 @@ from amrita_plugin_memory.facts import COLLECTION, Facts
 from amrita_plugin_memory.kernel.clock import Clock, SystemClock
 from amrita_plugin_memory.knowledge import AmosEntryFiles, Knowledge
 from amrita_plugin_memory.memo import Memo, MemoStore
-from amrita_plugin_memory.retrieval import Recall, recorded
+from amrita_plugin_memory.retrieval import GatedStore, Recall, recorded
 from amrita_plugin_memory.settings import EnvSettings, FileSettings
 from amrita_plugin_memory.subconscious import Subconscious
 from amrita_plugin_memory.vectordb import VectorStore, open_store
@@ -31,7 +31,7 @@ class MemoryApp:
 
     facts: Facts
     memo: Memo
-    store: VectorStore
+    store: GatedStore
     embedder: Embedder
     l3: L3 | None = None
 
@@ -64,7 +64,7 @@ async def open_app(
     """
     time = clock or SystemClock()
     async with AsyncExitStack() as stack:
-        opened = store or await open_store(env, directory=data_dir / CHROMA)
+        opened = GatedStore(store or await open_store(env, directory=data_dir / CHROMA))
         stack.push_async_callback(opened.aclose)
         chosen = embedder or DeferredEmbedder(lambda: _choose(env, opened))
         stack.push_async_callback(chosen.aclose)
