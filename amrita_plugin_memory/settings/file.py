@@ -21,7 +21,7 @@ class SubconsciousSettings(BaseModel):
     allowed_tools: list[str] = Field(default_factory=list, description="额外可用的全局工具，不存在只告警")
     max_iterations: int = Field(default=10, ge=1, le=50, description="单轮推理的最大步数")
     loop_detect_threshold: int = Field(default=3, ge=2, le=10, description="重复推理检测阈值")
-    rethink_base_delay_minutes: int = Field(default=30, ge=1, description="退避基数（分钟）")
+    rethink_base_delay_minutes: int | float = Field(default=30, gt=0, description="退避基数（分钟），可写小数")
     rethink_penalty_multiplier: float = Field(default=1.5, ge=1, le=10, description="退避倍率")
     rethink_max_delay_minutes: int = Field(default=1440, ge=60, le=10080, description="退避上限（分钟）")
     prompt_file: str = Field(default="prompt/subconscious_main.md.jinja2", description="主推理提示词模板")
