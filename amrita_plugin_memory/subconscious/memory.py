@@ -79,6 +79,7 @@ class ScriptedReasoner:
     answer: str = "写好的话"
     seen: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     results: list[str] = field(default_factory=list[str])
+    offered: list[str] = field(default_factory=list[str])
     before_round: Callable[[int], Awaitable[None]] | None = None
 
     async def run(
@@ -94,6 +95,7 @@ class ScriptedReasoner:
     ) -> Outcome:
         """See Reasoner."""
         self.seen.append((system, opening))
+        self.offered = [tool.name for tool in tools]
         named = {tool.name: tool for tool in tools}
         ending: Ending = "finished"
         cost = 0

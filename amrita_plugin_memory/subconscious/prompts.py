@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from jinja2 import TemplateError
+from jinja2 import DictLoader, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from amrita_plugin_memory.kernel.errors import ConfigInvalid
@@ -34,7 +34,8 @@ class Prompts:
 
     def __init__(self, config_dir: Path) -> None:
         self._dir = config_dir
-        self._jinja = ImmutableSandboxedEnvironment(autoescape=False, keep_trailing_newline=False)
+        # No other file can be included; what is rendered is a prompt, not HTML.
+        self._jinja = ImmutableSandboxedEnvironment(autoescape=False, loader=DictLoader({}))
 
     def ensure(self) -> list[Path]:
         """Write the templates that are missing; those that were written."""
