@@ -36,6 +36,12 @@ class Wish:
     since: datetime | None = None
     without_session: str | None = None
     deprecated: bool = False
+    by_piece: bool = False  # several exchanges of one talk are several hits
+
+    @property
+    def one_of_each_file(self) -> bool:
+        """True when the best piece of a file may stand for it, as no condition looks at pieces."""
+        return not (self.by_piece or self.since or self.query.phrases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +123,16 @@ def expression(wish: Wish, terms: Sequence[str], *, named: bool = False) -> str:
 
 
 def order(wish: Wish, rows: Sequence[store.Row], counts: Mapping[str, int], size: int) -> list[Found]:
-    """The best piece of each file, the best file first; what is too old, too weak or lacks a phrase is left out."""
+    """The best piece of each file (or each piece), best first; too old, too weak or without a phrase is left out."""
     kept = [row for row in rows if _is_recent(row, wish.since) and rank.holds(row.candidate, wish.query.phrases)]
     length = sum(row.candidate.length for row in kept) / len(kept) if kept else 0.0
     corpus = rank.Corpus(size, counts, length)
-    best: dict[str, Found] = {}
+    best: dict[tuple[str, str], Found] = {}
     for row in kept:
         score, terms = rank.score(wish.query, row.candidate, corpus)
-        if score > 0 and score >= wish.min_score and (row.path not in best or best[row.path].score < score):
-            best[row.path] = Found(row, score, terms)
+        key = (row.path, row.candidate.text if wish.by_piece else "")
+        if score > 0 and score >= wish.min_score and (key not in best or best[key].score < score):
+            best[key] = Found(row, score, terms)
     return sorted(best.values(), key=lambda found: (-found.score, found.row.path))
 
 

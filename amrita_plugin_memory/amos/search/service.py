@@ -99,6 +99,7 @@ class Search:
         wish = replace(
             wish,
             types=tuple(kind for kind in wish.types if kind not in _PREFIX),
+            by_piece=True,
             without_session=store.session_word(places.owners(scope)[0], scope.session),
         )
         return [ask.as_hit(found, wish) for found in await self._ask(wish)]
@@ -155,7 +156,7 @@ def _best(index: store.Store, wish: ask.Wish, terms: Sequence[str], counts: dict
     shelves, whole = ask.shelves(wish), ask.expression(wish, terms)
     named = ask.expression(wish, terms, named=True) if terms else ""
     while True:
-        rows = [index.find(shelf, whole, limit) for shelf in shelves]
+        rows = [index.find(shelf, whole, limit, by_file=wish.one_of_each_file) for shelf in shelves]
         by_name = [index.find(shelf, named, CANDIDATES) for shelf in shelves] if named else []
         found = ask.order(wish, [row for part in (*rows, *by_name) for row in part], counts, index.size())
         if len(found) >= wish.top_k or all(len(part) < limit for part in rows):

@@ -40,9 +40,14 @@ CREATE VIRTUAL TABLE words USING fts5(place, name, units, pairs, tokenize = 'asc
 CREATE VIRTUAL TABLE terms USING fts5vocab(words, 'row');
 INSERT INTO words(words, rank) VALUES('rank', 'bm25(0.0, 4.0, 1.0, 1.5)');
 """
+_PIECES: Final = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?"
+_FILES: Final = """
+SELECT w.rowid, min(w.rank) AS best FROM words AS w JOIN pieces AS q ON q.id = w.rowid
+WHERE words MATCH ? AND w.rowid BETWEEN ? AND ? GROUP BY q.file ORDER BY best LIMIT ?
+"""
 _FIND: Final = """
 SELECT f.path, f.owner, f.type, f.session, f.mtime, p.ts, p.text, w.name, w.units, w.pairs
-FROM (SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?) AS best
+FROM ({}) AS best
 JOIN words AS w ON w.rowid = best.rowid JOIN pieces AS p ON p.id = best.rowid JOIN files AS f ON f.id = p.file
 """
 _BOUND: Final = """
@@ -259,8 +264,8 @@ class Store:
         row = self._db.execute("SELECT id FROM owners WHERE name = ?", (name,)).fetchone()
         return None if row is None else (row[0] * _SPAN, (row[0] + 1) * _SPAN - 1)
 
-    def find(self, name: str, expression: str, limit: int) -> list[Row]:
-        """Pieces of one shelf that meet an FTS5 expression, the best by BM25 first.
+    def find(self, name: str, expression: str, limit: int, *, by_file: bool = False) -> list[Row]:
+        """Pieces of one shelf that meet an FTS5 expression, the best by BM25 first; ``by_file``: one of each file.
 
         Ranking costs microseconds for each piece that matches, so of more than `RANKED` only the newest are ranked.
         """
@@ -269,7 +274,8 @@ class Store:
             return []
         low, high = span
         bound = self._db.execute(_BOUND, (expression, low, high, RANKED)).fetchone()
-        rows = self._db.execute(_FIND, (expression, bound[0] if bound else low, high, limit))
+        best = _FIND.format(_FILES if by_file else _PIECES)
+        rows = self._db.execute(best, (expression, bound[0] if bound else low, high, limit))
         return [Row(a, b, c, d, e, f, Candidate(*rest)) for a, b, c, d, e, f, *rest in rows]
 
     def frequencies(self, terms: Sequence[str]) -> dict[str, int]:

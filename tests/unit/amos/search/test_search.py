@@ -347,3 +347,13 @@ async def test_the_common_words_of_a_question_still_find_when_the_rare_ones_brin
     for number in range(5):
         desk.put(f"users/1234/knowledge/d/c{number}.md", "commonword")
     assert len(await desk.paths("rareword commonword")) == 6
+
+
+async def test_several_exchanges_of_one_archive_are_injected_and_a_search_names_the_file_once(desk: Desk) -> None:
+    path = "users/1234/sessions/s/archive/messages_20261101.jsonl"
+    desk.say(path, *[(f"hotel 第{number}句", "好") for number in range(200)])
+    desk.say("users/1234/sessions/s/archive/messages_20261102.jsonl", ("hotel", "好"))
+    assert len(await desk.search.retrieve(ME, "hotel", RetrieveOptions(top_k=5))) == 5
+    assert len(await desk.paths("hotel")) == 2
+    found = await desk.search.search(ME, "hotel 第77句", 1)
+    assert "第77句" in found[0].snippet
