@@ -36,7 +36,7 @@ class EventLog:
             stamp = self.files.stamp(layout.EVENT_LOG)
             if stamp is not None and stamp.size + len(data) > self.max_bytes:
                 self._rotate()
-            self.files.append(layout.EVENT_LOG, data)
+            self.files.append(layout.EVENT_LOG, data, sync=False)  # a power cut may cost the last lines, never a turn
 
     def _rotate(self) -> None:
         for number in range(OLD_LOGS - 1, 0, -1):

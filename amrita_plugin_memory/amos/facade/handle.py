@@ -8,9 +8,10 @@ from .library import LibraryVerbs
 from .persona import PersonaVerbs
 from .services import ServiceVerbs
 from .talk import TalkVerbs
+from .workshop import InsightVerbs, ToolVerbs
 
 
-class Handle(TalkVerbs, PersonaVerbs, LibraryVerbs, ServiceVerbs):
+class Handle(TalkVerbs, PersonaVerbs, LibraryVerbs, ServiceVerbs, ToolVerbs, InsightVerbs):
     """All verbs for one scope. Immutable: handles of different users may be used at the same time."""
 
     __slots__ = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import PurePosixPath
 
 from amrita_plugin_memory.amos.ground import layout
@@ -21,22 +22,18 @@ class LibraryVerbs(Verbs):
 
     async def add_workflow(self, name: str, content: str, *, shared: bool = False) -> None:
         """Write a workflow whole, whether or not it was there."""
-        await self._may("write", layout.workflow(self._owner(shared), name))
-        path = await asyncio.to_thread(
-            self.root.workflows.put, self._owner(shared), name, checked(content, "工作流内容")
-        )
-        await self._indexed(path, content)
+        owner, text = self._owner(shared), checked(content, "工作流内容")
+        put = self.root.workflows.put
+        await self._keep(layout.workflow(owner, name), lambda: (put(owner, name, text), text))
         await self._emit("workflowAdded", {"name": name, "content": content})
 
     async def get_workflow(self, name: str) -> str | None:
         """The text of a workflow, the user's own before the shared one; None when there is none."""
-        await self._may("read", layout.workflow(self._home, name))
-        return await asyncio.to_thread(self.root.workflows.get, self.scope, name)
+        return await self._do("read", layout.workflow(self._home, name), self.root.workflows.get, self.scope, name)
 
     async def list_workflows(self) -> list[str]:
         """Names of the user's and the shared workflows, sorted."""
-        await self._may("read", self._home / "workflows")
-        return await asyncio.to_thread(self.root.workflows.names, self.scope)
+        return await self._do("read", self._home / "workflows", self.root.workflows.names, self.scope)
 
     async def update_workflow(
         self,
@@ -56,20 +53,15 @@ class LibraryVerbs(Verbs):
         """
         options = mode if isinstance(mode, WorkflowUpdateOptions) else WorkflowUpdateOptions(mode, patch_heading)
         owner = self._owner(shared)
-        await self._may("write", layout.workflow(owner, name))
-        path, text = await asyncio.to_thread(
-            self.root.workflows.update, owner, name, checked(content, "工作流内容"), options
-        )
-        await self._indexed(path, text)
+        text, update = checked(content, "工作流内容"), self.root.workflows.update
+        await self._keep(layout.workflow(owner, name), lambda: update(owner, name, text, options))
         await self._emit("workflowUpdated", {"name": name, "mode": str(options.mode)})
 
     async def delete_workflow(self, name: str, *, shared: bool = False) -> bool:
         """Remove a workflow; False when there was none."""
-        await self._may("write", layout.workflow(self._owner(shared), name))
-        path = await asyncio.to_thread(self.root.workflows.delete, self._owner(shared), name)
-        if path is None:
+        owner, delete = self._owner(shared), self.root.workflows.delete
+        if not await self._drop(layout.workflow(owner, name), lambda: delete(owner, name)):
             return False
-        await self._dropped(path)
         await self._emit("workflowDeleted", {"name": name})
         return True
 
@@ -87,21 +79,19 @@ class LibraryVerbs(Verbs):
 
     async def get_knowledge(self, domain: str, entity: str) -> str | None:
         """The text of an entry, the user's own before the shared one; None when there is none."""
-        await self._may("read", layout.knowledge(self._home, domain, entity))
-        return await asyncio.to_thread(self.root.knowledge.get, self.scope, domain, entity)
+        return await self._do(
+            "read", layout.knowledge(self._home, domain, entity), self.root.knowledge.get, self.scope, domain, entity
+        )
 
     async def list_knowledge(self, domain: str | None = None) -> list[str]:
         """``domain/entity`` of the user's and the shared entries, sorted; of one domain when it is given."""
-        await self._may("read", self._home / "knowledge")
-        return await asyncio.to_thread(self.root.knowledge.names, self.scope, domain)
+        return await self._do("read", self._home / "knowledge", self.root.knowledge.names, self.scope, domain)
 
     async def delete_knowledge(self, domain: str, entity: str, *, shared: bool = False) -> bool:
         """Remove an entry; False when there was none."""
-        await self._may("write", layout.knowledge(self._owner(shared), domain, entity))
-        path = await asyncio.to_thread(self.root.knowledge.delete, self._owner(shared), domain, entity)
-        if path is None:
+        owner, delete = self._owner(shared), self.root.knowledge.delete
+        if not await self._drop(layout.knowledge(owner, domain, entity), lambda: delete(owner, domain, entity)):
             return False
-        await self._dropped(path)
         await self._emit("knowledgeDeleted", {"domain": domain, "entity": entity})
         return True
 
@@ -133,8 +123,7 @@ class LibraryVerbs(Verbs):
 
     async def list_by_tag(self, tag: str) -> list[str]:
         """Files with this tag among the user's and the shared ones, sorted."""
-        await self._may("read", self._home)
-        return await asyncio.to_thread(self.root.tags.paths, self.scope, tag)
+        return await self._do("read", self._home, self.root.tags.paths, self.scope, tag)
 
     # -- search ---------------------------------------------------------------------------------------------------
 
@@ -159,27 +148,34 @@ class LibraryVerbs(Verbs):
 
     async def reindex(self) -> int:
         """Make ``index.json`` and the search index anew from the files, tags kept; how many entries the former has."""
-        await self._may("write", self._home)
-        entries = await asyncio.to_thread(self.root.index.rebuild)
+        entries = await self._do("write", self._home, self.root.index.rebuild)
         await self.root.search.reindex()
         return entries
 
     async def _put_knowledge(self, domain: str, entity: str, content: str, shared: bool) -> None:
-        await self._may("write", layout.knowledge(self._owner(shared), domain, entity))
-        path = await asyncio.to_thread(
-            self.root.knowledge.put, self._owner(shared), domain, entity, checked(content, "知识内容")
-        )
-        await self._indexed(path, content)
+        owner, text = self._owner(shared), checked(content, "知识内容")
+        put = self.root.knowledge.put
+        await self._keep(layout.knowledge(owner, domain, entity), lambda: (put(owner, domain, entity, text), text))
+
+    async def _keep(self, path: PurePosixPath, write: Callable[[], tuple[PurePosixPath, str]]) -> None:
+        """Write a file and index the text it holds now."""
+        await self._do("write", path, lambda: self.root.index.put(*write()))
+        self.root.changed(path)
 
     async def _tagging(self, rel_path: str) -> PurePosixPath:
         path = await asyncio.to_thread(self.root.tags.place, self.scope, rel_path)
         await self._may("write", path)
         return path
 
-    async def _indexed(self, path: PurePosixPath, text: str) -> None:
-        await asyncio.to_thread(self.root.index.put, path, text)
-        self.root.changed(path)
+    async def _drop(self, path: PurePosixPath, delete: Callable[[], PurePosixPath | None]) -> bool:
+        """Delete a file and forget it in the index; False when it was not there."""
 
-    async def _dropped(self, path: PurePosixPath) -> None:
-        await asyncio.to_thread(self.root.index.drop, path)
+        def work() -> bool:
+            gone = delete()
+            if gone is not None:
+                self.root.index.drop(gone)
+            return gone is not None
+
+        found = await self._do("write", path, work)
         self.root.changed(path)
+        return found

@@ -21,8 +21,7 @@ class PersonaVerbs(Verbs):
 
     async def get_soul(self) -> str:
         """The soul the scope speaks with: its agent's, else its user's, else the shared one; "" when there is none."""
-        await self._may("read", layout.soul(layout.home_dir(self.scope)))
-        return await asyncio.to_thread(self.root.stable.soul, self.scope)
+        return await self._do("read", layout.soul(layout.home_dir(self.scope)), self.root.stable.soul, self.scope)
 
     async def replace_soul(self, content: str) -> None:
         """Write the soul of the handle's agent, or of its user when it has none."""
@@ -34,8 +33,7 @@ class PersonaVerbs(Verbs):
 
     async def get_profile(self, key: str | None = None) -> str:
         """The profile, or with ``key`` the value of its first ``key: value`` line; "" when there is none."""
-        await self._may("read", layout.profile(self.scope.actor))
-        text = await asyncio.to_thread(self.root.stable.profile, self.scope.actor)
+        text = await self._do("read", layout.profile(self.scope.actor), self.root.stable.profile, self.scope.actor)
         return text if key is None else sections.value_of(text, key)
 
     async def replace_profile(self, content: str) -> None:
@@ -93,13 +91,11 @@ class PersonaVerbs(Verbs):
         return CacheMetadata(f"amos:{versions.key(self.scope)}:stable_prefix", await self.cache_version())
 
     async def _write_soul(self, owner: PurePosixPath, content: str) -> None:
-        await self._may("write", layout.soul(owner))
-        await asyncio.to_thread(self.root.stable.write_soul, owner, checked(content, "人格"))
+        await self._do("write", layout.soul(owner), self.root.stable.write_soul, owner, checked(content, "人格"))
         self.root.changed(layout.soul(owner))
         await self._emit("soulReplaced")
 
     async def _write_profile(self, change: Callable[[str], str]) -> None:
         path = layout.profile(self.scope.actor)
-        await self._may("write", path)
-        await asyncio.to_thread(self.root.stable.write_profile, self.scope.actor, change)
+        await self._do("write", path, self.root.stable.write_profile, self.scope.actor, change)
         self.root.changed(path)

@@ -24,6 +24,8 @@ from amrita_plugin_memory.kernel.scope import Scope
 from . import manifest as manifests
 from .manifest import Manifest
 from .options import AMOSOptions
+from .workshop import services
+from .workshop.services import Workshop
 
 log = logging.getLogger("amrita_memory.amos")
 
@@ -51,6 +53,7 @@ class Root:
     tasks: TaskManager
     bundles: PortabilityManager
     idle: IdleFlush
+    workshop: Workshop
 
     def changed(self, *paths: PurePosixPath) -> None:
         """Tell the search index which files were written, and fold the index journal in when things are quiet."""
@@ -61,6 +64,7 @@ class Root:
     async def close(self) -> None:
         """Write what is deferred and close what is open."""
         await self.tasks.stop()
+        await self.workshop.close()
         await self.idle.close()
         await self.search.close()
 
@@ -110,6 +114,9 @@ async def open_root(options: AMOSOptions, scope: Scope) -> Root:
     files, manifest = await asyncio.to_thread(_open_files, options, scope)
     index = Index(files, options.enable_index)
     stable, sessions = StableText(files), Sessions(files, options.max_message_chars)
+    guard = SecurityManager(files, manifest.author, scope.actor)
+    llm = services.device(options)
+    summarize = options.summarize_fn or (llm.summarize if llm.available else None)
     events = EventBus(log=EventLog(files), clock=options.clock)
     root = Root(
         options=options,
@@ -121,14 +128,15 @@ async def open_root(options: AMOSOptions, scope: Scope) -> Root:
         workflows=Workflows(files),
         knowledge=Knowledge(files),
         tags=Tags(files, index),
-        compression=Compression(files, sessions, stable, options.summarize_fn, options.rules(), options.clock),
+        compression=Compression(files, sessions, stable, summarize, options.rules(), options.clock),
         prompt=PromptBuilder(files, stable, sessions),
         search=Search(files, tags=index.tags_of, clock=options.clock),
-        guard=SecurityManager(files, manifest.author, scope.actor),
+        guard=guard,
         events=events,
         tasks=TaskManager(files, clock=options.clock, publish=events.publish),
         bundles=PortabilityManager(files, index, options.clock),
         idle=IdleFlush(index),
+        workshop=services.build(options, llm, files=files, manifest=manifest, sessions=sessions, guard=guard),
     )
     await _finish_import(root)
     if options.auto_grant_actor:

@@ -66,9 +66,10 @@ class TalkVerbs(Verbs):
         usage = "add_turn(session_id, user_msg, assistant_msg)"
         sid, said, answer = with_session(usage, session_id, user_msg, assistant_msg)
         scope = self._session(sid)
-        await self._may("write", layout.session_dir(scope))
         now = iso_seconds(self.root.options.clock.now())
-        added = await asyncio.to_thread(self.root.sessions.add, scope, str(said), str(answer), now)
+        added = await self._do(
+            "write", layout.session_dir(scope), self.root.sessions.add, scope, str(said), str(answer), now
+        )
         self.root.changed(layout.messages(scope))
         await self._emit("turn_added", {"sessionId": scope.session, "turnId": added.id})
         result = await self.root.compression.after_turn(scope, added.turns)
@@ -79,8 +80,7 @@ class TalkVerbs(Verbs):
     async def get_recent_messages(self, session_id: str | None = None, limit: int = 20) -> list[dict[str, Any]]:
         """The last ``limit`` messages (not turns) as they are stored, each with the id of its turn."""
         scope = self._session(session_id)
-        await self._may("read", layout.session_dir(scope))
-        return await asyncio.to_thread(self.root.sessions.recent, scope, limit)
+        return await self._do("read", layout.session_dir(scope), self.root.sessions.recent, scope, limit)
 
     async def delete_turn(self, turn_id: str, session_id: str | None = None) -> None:
         """Take one turn out of a session or its archive.
@@ -90,8 +90,9 @@ class TalkVerbs(Verbs):
 
         """
         scope = self._session(session_id)
-        await self._may("write", layout.session_dir(scope))
-        await self._found(scope, await asyncio.to_thread(self.root.sessions.delete, scope, turn_id))
+        await self._found(
+            scope, await self._do("write", layout.session_dir(scope), self.root.sessions.delete, scope, turn_id)
+        )
         await self._emit("turnDeleted", {"sessionId": scope.session, "turnId": turn_id})
 
     async def edit_turn(
@@ -104,26 +105,29 @@ class TalkVerbs(Verbs):
 
         """
         scope = self._session(session_id)
-        await self._may("write", layout.session_dir(scope))
-        await self._found(scope, await asyncio.to_thread(self.root.sessions.edit, scope, turn_id, user, assistant))
+        await self._found(
+            scope,
+            await self._do(
+                "write", layout.session_dir(scope), self.root.sessions.edit, scope, turn_id, user, assistant
+            ),
+        )
         await self._emit("turnEdited", {"sessionId": scope.session, "turnId": turn_id})
 
     async def list_sessions(self) -> list[str]:
         """Sessions of the handle's agent, or of its user when it has none; sorted."""
-        await self._may("read", layout.home_dir(self.scope) / "sessions")
-        return await asyncio.to_thread(self.root.sessions.names, layout.home_dir(self.scope))
+        return await self._do(
+            "read", layout.home_dir(self.scope) / "sessions", self.root.sessions.names, layout.home_dir(self.scope)
+        )
 
     async def list_archives(self, session_id: str | None = None) -> list[str]:
         """Archive files of a session, oldest day first, relative to the root."""
         scope = self._session(session_id)
-        await self._may("read", layout.session_dir(scope))
-        return await asyncio.to_thread(self.root.sessions.archives, scope)
+        return await self._do("read", layout.session_dir(scope), self.root.sessions.archives, scope)
 
     async def delete_session(self, session_id: str) -> bool:
         """Delete a session with its summary and archive; False when there was none."""
         scope = self._session(session_id)
-        await self._may("write", layout.session_dir(scope))
-        gone = await asyncio.to_thread(self._forget, scope)
+        gone = await self._do("write", layout.session_dir(scope), self._forget, scope)
         if gone:
             await self._emit("sessionDeleted", {"sessionId": scope.session})
         return gone
@@ -152,8 +156,7 @@ class TalkVerbs(Verbs):
     async def get_summary(self, session_id: str | None = None) -> str:
         """The summary of a session; "" when there is none."""
         scope = self._session(session_id)
-        await self._may("read", layout.summary(scope))
-        return await asyncio.to_thread(self.root.stable.summary, scope)
+        return await self._do("read", layout.summary(scope), self.root.stable.summary, scope)
 
     async def replace_summary(self, session_id: str | None = None, content: str | None = None) -> None:
         """Write a summary, ``(content)`` or ``(session_id, content)``; cut at ``summary_max_chars``."""
@@ -200,8 +203,7 @@ class TalkVerbs(Verbs):
         return gone
 
     async def _write_summary(self, scope: Scope, change: Callable[[str], str]) -> None:
-        await self._may("write", layout.summary(scope))
-        await asyncio.to_thread(self.root.stable.write_summary, scope, change)
+        await self._do("write", layout.summary(scope), self.root.stable.write_summary, scope, change)
         self.root.changed(layout.summary(scope))
 
 

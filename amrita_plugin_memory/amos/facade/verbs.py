@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 from amrita_plugin_memory.amos.acl import Action
+from amrita_plugin_memory.amos.errors import ACLDeniedError
 from amrita_plugin_memory.amos.ground import layout
-from amrita_plugin_memory.kernel.errors import InvalidInput, LimitReached
+from amrita_plugin_memory.kernel.errors import InvalidInput, LimitReached, shorten
 from amrita_plugin_memory.kernel.scope import Scope
 
 from .root import Root
 
+_Args = ParamSpec("_Args")
+_Result = TypeVar("_Result")
 MAX_CONTENT: Final = 1_000_000  # characters of a soul, profile, workflow or knowledge entry
 
 
@@ -45,6 +49,23 @@ class Verbs:
 
         """
         await self.root.guard.assert_permission(str(path), action, self.scope.actor)
+
+    async def _do(
+        self, action: Action, path: PurePosixPath, work: Callable[_Args, _Result], *args: _Args.args, **kw: _Args.kwargs
+    ) -> _Result:
+        """`_may`, then ``work(…)``, in one thread.
+
+        Raises:
+            ACLDeniedError: it is not allowed, and nothing was done.
+
+        """
+
+        def permitted() -> _Result:
+            if not self.root.guard.check(str(path), action, self.scope.actor):
+                raise ACLDeniedError(f"没有权限访问 {shorten(str(path), 60)}，请让其所有者授权")
+            return work(*args, **kw)
+
+        return await asyncio.to_thread(permitted)
 
     async def _emit(self, event: str, payload: Mapping[str, Any] | None = None) -> None:
         who = {"actor": self.scope.actor} | ({"agent": self.scope.agent} if self.scope.agent else {})

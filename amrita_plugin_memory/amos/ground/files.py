@@ -190,20 +190,18 @@ class FileRoot:
         The caller holds the lock. A torn last line is closed first, so that only it is lost; when the disk is full the
         file goes back to the size it had. ``sync=False`` is for what can be made anew from other files.
         """
-        path = self.path(rel)
-        try:
-            fd, fresh = os.open(path, os.O_RDWR | os.O_APPEND | _NOFOLLOW), False
-        except FileNotFoundError:
-            self.make_dir(rel.parent)
-            fd, fresh = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NOFOLLOW, 0o600), True
-        try:
+        with self._appending(rel) as fd:
             size = os.fstat(fd).st_size
             self._append_to(fd, size, data, sync=sync)
-        finally:
-            os.close(fd)
-        if fresh:
-            self._sync_dir(path.parent)
         return size
+
+    def extend(self, rel: PurePosixPath, end: int, make: Callable[[Stamp, bytes], bytes]) -> None:
+        """`append` what ``make`` gives, which is told the state of the file and its last ``end`` bytes."""
+        with self._appending(rel) as fd:
+            info = os.fstat(fd)
+            os.lseek(fd, max(info.st_size - end, 0), os.SEEK_SET)
+            stamp = Stamp(info.st_ino, info.st_size, info.st_mtime_ns)
+            self._append_to(fd, info.st_size, make(stamp, os.read(fd, end)), sync=True)
 
     def truncate(self, rel: PurePosixPath, size: int) -> None:
         """Cut a file back to ``size`` bytes; nothing happens when it is not longer."""
@@ -278,6 +276,22 @@ class FileRoot:
             shutil.rmtree(trash, ignore_errors=True)
             count += 1
         return count
+
+    @contextlib.contextmanager
+    def _appending(self, rel: PurePosixPath) -> Generator[int]:
+        path = self.path(rel)
+        flags, fresh = os.O_RDWR | os.O_APPEND | _NOFOLLOW, False
+        try:
+            fd = os.open(path, flags)
+        except FileNotFoundError:
+            self.make_dir(rel.parent)
+            fd, fresh = os.open(path, flags | os.O_CREAT, 0o600), True
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+        if fresh:
+            self._sync_dir(path.parent)
 
     @contextlib.contextmanager
     def _replacing(self, rel: PurePosixPath) -> Generator[int]:

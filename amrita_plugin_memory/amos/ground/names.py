@@ -7,6 +7,7 @@ or space, invisible or control characters, a name Windows reserves, or more byte
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 from amrita_plugin_memory.kernel.errors import InvalidName
@@ -53,6 +54,7 @@ def fold(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
+@lru_cache(maxsize=4096)
 def _objection(name: str, suffix: str) -> str:
     if not name.strip():
         return "不能为空"

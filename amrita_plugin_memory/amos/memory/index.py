@@ -18,7 +18,8 @@ from amrita_plugin_memory.amos.ground.formats import decode, dump_json, dump_lin
 
 from .entries import Entries, apply, entry_for, tags_of
 
-_SMALL: Final = 64 * 1024  # bytes up to which an index is rewritten for each change
+_SMALL: Final = 16 * 1024  # bytes up to which an index is rewritten for each change
+_LONG: Final = 64 * 1024  # bytes a journal may always grow to
 _FOLDING: Final = PurePosixPath("index.journal.folding")
 _BROKEN: Final = PurePosixPath("index.json.bak")
 _PARTS: Final = (layout.INDEX, _FOLDING, layout.INDEX_JOURNAL)
@@ -95,7 +96,7 @@ class Index:
     def is_due(self) -> bool:
         """True when the journal has grown so far that folding it in costs little per change."""
         stamp = self.files.stamp(layout.INDEX)
-        return self.pending() > max(_SMALL, 0 if stamp is None else stamp.size // 4)
+        return self.pending() > max(_LONG, 0 if stamp is None else stamp.size // 4)
 
     def flush(self) -> None:
         """Fold the journal into ``index.json``; what a killed flush left is folded in as well."""

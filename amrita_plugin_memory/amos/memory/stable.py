@@ -44,17 +44,34 @@ class StableText:
 
     def prefix(self, scope: Scope) -> str:
         """The text of the system message that begins every prompt of the scope; "" when nothing is stored."""
-        summary = clean(self.summary(scope)).strip("\n")
-        parts = [*self._core(scope), SUMMARY_HEAD + summary if summary.strip() else ""]
+        summary = _shown(self.summary(scope))
+        soul, profile = _shown(self.soul(scope)), _shown(self.profile(scope.actor))
+        parts = [soul, profile, SUMMARY_HEAD + summary if summary.strip() else ""]
         return "\n\n".join(part for part in parts if part)
 
     def write_soul(self, owner: PurePosixPath, text: str) -> bool:
         """Replace the soul of ``shared``, a user or an agent; True when it changed."""
-        return self._write(layout.soul(owner), lambda _: text, list(self._readers(owner)))
+        path = layout.soul(owner)
+        with self.files.lock(path):
+            if self.files.read_text(path) == text:
+                return False
+            spoken = {scope: _shown(self.soul(scope)) for scope in self._readers(owner)}
+            self.files.write_text(path, text)
+            versions.bump(self.files, [scope for scope in spoken if _shown(self.soul(scope)) != spoken[scope]])
+        return True
 
     def write_profile(self, actor: str, change: Callable[[str], str]) -> bool:
         """Replace a profile by ``change(profile)``, read and written under the lock; True when it changed."""
-        return self._write(layout.profile(actor), change, list(self._readers(layout.user_dir(actor))))
+        path = layout.profile(actor)
+        with self.files.lock(path):
+            before = self.profile(actor)
+            after = change(before)
+            if after == before:
+                return False
+            self.files.write_text(path, after)
+            if _shown(after) != _shown(before):
+                versions.bump(self.files, self._readers(layout.user_dir(actor)))
+        return True
 
     def write_summary(self, scope: Scope, change: Callable[[str], str]) -> bool:
         """Replace a summary by ``change(summary)``; True when it changed. Locked with the session's turns."""
@@ -69,22 +86,8 @@ class StableText:
 
     def summary_changed(self, scope: Scope, before: str, after: str) -> None:
         """Bump the scope when a summary that was written reads differently in the prompt."""
-        if clean(before).strip("\n") != clean(after).strip("\n"):
+        if _shown(before) != _shown(after):
             versions.bump(self.files, [scope])
-
-    def _write(self, path: PurePosixPath, change: Callable[[str], str], readers: list[Scope]) -> bool:
-        with self.files.lock(path):
-            before = self.files.read_text(path)
-            after = change(before or "")
-            if after == before:
-                return False
-            cores = {scope: self._core(scope) for scope in readers}
-            self.files.write_text(path, after)
-            versions.bump(self.files, [scope for scope in readers if self._core(scope) != cores[scope]])
-        return True
-
-    def _core(self, scope: Scope) -> tuple[str, str]:
-        return clean(self.soul(scope)).strip("\n"), clean(self.profile(scope.actor)).strip("\n")
 
     def _readers(self, owner: PurePosixPath) -> Iterator[Scope]:
         """Scopes whose prefix may hold a text of this owner folder."""
@@ -97,3 +100,8 @@ class StableText:
                 yield Scope(owner.parts[1], agent)
         else:
             yield Scope(owner.parts[1], owner.parts[3])
+
+
+def _shown(text: str) -> str:
+    """A stored text as it stands in a prompt."""
+    return clean(text).strip("\n")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from amrita_plugin_memory.amos.ground import FileRoot, layout
+from amrita_plugin_memory.amos.ground import FileRoot, Stamp, layout
 from amrita_plugin_memory.amos.ground.formats import load_lines
 from amrita_plugin_memory.amos.types import PromptMessage
 from amrita_plugin_memory.kernel.errors import InvalidInput, LimitReached
@@ -60,11 +60,17 @@ class Sessions:
         for text in (user, assistant):
             self._check(text)
         rel, turn_id = layout.messages(scope), secrets.token_hex(8)
+        held: list[int] = []
+
+        def lines(stamp: Stamp, end: bytes) -> bytes:
+            number, before = self._next_number(rel, stamp, end)
+            held.append(number - before)
+            return turns.new_lines(user, assistant, ts=ts, id=turn_id, number=number)
+
         with self.files.lock(rel):
             compaction.recover(self.files, scope)
-            number, held = self._next_number(rel)
-            self.files.append(rel, turns.new_lines(user, assistant, ts=ts, id=turn_id, number=number))
-        return Added(turn_id, held + 1)
+            self.files.extend(rel, _END, lines)
+        return Added(turn_id, held[0])
 
     def prompt(self, scope: Scope) -> list[PromptMessage]:
         """Every uncompressed message of the session, in order."""
@@ -132,12 +138,11 @@ class Sessions:
         if len(text) > self.max_message:
             raise LimitReached(f"单条消息最多 {self.max_message} 字，这条有 {len(text)} 字，请分开保存")
 
-    def _next_number(self, rel: PurePosixPath) -> tuple[int, int]:
-        """The number of the next turn, and how many turns are there."""
-        stamp = self.files.stamp(rel)
-        if stamp is None or stamp.size == 0:
+    def _next_number(self, rel: PurePosixPath, stamp: Stamp, end: bytes) -> tuple[int, int]:
+        """The number of the next turn, and how many of the numbers up to it are no turns of the file."""
+        if stamp.size == 0:
             return 1, 0
-        last = turns.last_number(self.files.read(rel, start=max(stamp.size - _END, 0)) or b"")
+        last = turns.last_number(end)
         with self._guard:
             known, before = self._before.get(rel, (0, 0))
         if last is None or known != stamp.inode:
@@ -147,7 +152,7 @@ class Sessions:
             before = last - held
             with self._guard:
                 self._before[rel] = (stamp.inode, before)
-        return last + 1, last - before
+        return last + 1, before
 
     def _rewrite(self, scope: Scope, turn_id: str, change: _Change) -> bool:
         rel = layout.messages(scope)
