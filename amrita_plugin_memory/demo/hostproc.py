@@ -19,6 +19,7 @@ from amrita_plugin_memory.kernel.errors import Unavailable
 from .traps import CRIPPLING, cause_lines, diagnose, last_lines
 
 READY: Final = "Application startup complete"
+PATIENCE: Final = 420.0  # seconds; a busy machine of two cores was seen to need 115
 _POLL_SECONDS: Final = 0.2
 _STOP_SECONDS: Final = 12.0
 
@@ -54,7 +55,7 @@ class HostProcess:
         """True between a start and the end of the process."""
         return self._process is not None and self._process.returncode is None
 
-    async def migrate(self, *, within: float = 240) -> None:
+    async def migrate(self, *, within: float = PATIENCE) -> None:
         """Bring the database to the newest revision (`ambot orm upgrade`).
 
         Raises:
@@ -67,7 +68,7 @@ class HostProcess:
         if code != 0:
             raise await self._failure(f"数据库迁移失败（退出码 {code}）。")
 
-    async def start(self, *, within: float = 240) -> None:
+    async def start(self, *, within: float = PATIENCE) -> None:
         """Start the bot and return when it serves, with the plugin at work.
 
         Raises:

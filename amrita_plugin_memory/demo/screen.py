@@ -46,7 +46,8 @@ class Screen:
             if scripted
             else "回答来自你指定的真实模型。它的话不固定，所以不演故事，直接进入对话。"
         )
-        body = f"真实的 AmritaBot，模拟的 QQ 客户端，内嵌的向量模型；不需要密钥，也不连外网。\n{who}"
+        needs = "不需要密钥，也不连外网。" if scripted else "密钥只经环境变量传给机器人。"
+        body = f"真实的 AmritaBot，模拟的 QQ 客户端，内嵌的向量模型；{needs}\n{who}"
         self.console.print(Panel(Text(body), title="amrita-memory demo", border_style="cyan", expand=False))
 
     def place(self, settings: BotSettings, folder: str) -> None:
