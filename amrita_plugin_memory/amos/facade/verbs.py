@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from amrita_plugin_memory.amos.acl import Action
 from amrita_plugin_memory.amos.errors import ACLDeniedError
@@ -14,7 +14,8 @@ from amrita_plugin_memory.amos.ground import layout
 from amrita_plugin_memory.kernel.errors import InvalidInput, LimitReached, shorten
 from amrita_plugin_memory.kernel.scope import Scope
 
-from .root import Root
+if TYPE_CHECKING:
+    from .root import Root
 
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
