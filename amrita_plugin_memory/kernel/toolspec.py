@@ -49,16 +49,21 @@ class ToolSpec:
 
 def describe(function: Callable[..., Awaitable[Any]]) -> ToolSpec:
     """Read a tool off its function."""
-    hints = get_type_hints(function, include_extras=True)
+    given = [p for p in inspect.signature(function).parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    hints = _hints(function, [p.name for p in given])
     fields: dict[str, Any] = {
-        p.name: (hints[p.name], ... if p.default is inspect.Parameter.empty else p.default)
-        for p in inspect.signature(function).parameters.values()
-        if p.kind is inspect.Parameter.KEYWORD_ONLY
+        p.name: (hints[p.name], ... if p.default is inspect.Parameter.empty else p.default) for p in given
     }
     name = function.__name__
     model = create_model(name, __config__=ConfigDict(extra="ignore"), **fields)
     text = (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", "")
     return ToolSpec(name, text, _plain(model.model_json_schema()), model, function)
+
+
+def _hints(function: Callable[..., Any], names: list[str]) -> dict[str, Any]:
+    """The types of the model's arguments; those of services may be known to the type checker only."""
+    space = {"__annotations__": {name: function.__annotations__[name] for name in names}}
+    return get_type_hints(type("Arguments", (), space), vars(inspect.getmodule(function)), include_extras=True)
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:

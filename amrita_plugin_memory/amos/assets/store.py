@@ -200,7 +200,7 @@ class AssetStore:
         parts = self._parts(asset, definition, update.schema)
         gone = [name for name, text in update.code_files.items() if text is None]
         kept = {name for name in self.file_names(asset) if name not in gone}
-        metadata = rules.next_metadata(old, update.metadata, now=now, files=[*kept, *self._new(update)])
+        metadata = rules.next_metadata(old, update.metadata, now=now, files=[*{*kept, *self._new(update)}])
         self._back_up(asset, rules.version_number(old.get("version")))
         for name in gone:
             self.files.delete(asset.folder / name)

@@ -15,6 +15,7 @@ from amrita_plugin_memory.amos.compression import Compression
 from amrita_plugin_memory.amos.events import EventBus, EventLog
 from amrita_plugin_memory.amos.ground import FileRoot, layout
 from amrita_plugin_memory.amos.memory import Index, Knowledge, Sessions, StableText, Tags, Workflows
+from amrita_plugin_memory.amos.monitor import Monitor
 from amrita_plugin_memory.amos.prompt import PromptBuilder
 from amrita_plugin_memory.amos.search import Search
 from amrita_plugin_memory.amos.tasks import TaskManager
@@ -52,6 +53,7 @@ class Root:
     events: EventBus
     tasks: TaskManager
     bundles: PortabilityManager
+    monitor: Monitor
     idle: IdleFlush
     workshop: Workshop
 
@@ -135,6 +137,7 @@ async def open_root(options: AMOSOptions, scope: Scope) -> Root:
         events=events,
         tasks=TaskManager(files, clock=options.clock, publish=events.publish),
         bundles=PortabilityManager(files, index, options.clock),
+        monitor=Monitor(files, options.clock),
         idle=IdleFlush(index),
         workshop=services.build(options, llm, files=files, manifest=manifest, sessions=sessions, guard=guard),
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from amrita_plugin_memory.amos.errors import InvalidAssetError, SandboxLimit, ToolResultError
@@ -20,6 +20,10 @@ MAX_OUTPUT: Final = 64 << 10  # bytes printed
 MAX_DEPTH: Final = 64
 MAX_MESSAGE: Final = 2000  # characters of an error that came out of the code
 MAX_TIMEOUT: Final = 60.0  # seconds
+_NAMES: Final = {  # other spellings of settings
+    "allow_hosts": "hosts", "allowHosts": "hosts", "allow_ports": "ports", "allowNetwork": "allow_network",
+    "memoryLimitMB": "memory_mb", "memory_limit_mb": "memory_mb", "envWhitelist": "env_whitelist",
+}  # fmt: skip
 _PATH: Final = re.compile(r"(?<![\w.:/])/(?:[\w.+@-]+/)+[\w.+@-]+")
 
 
@@ -43,6 +47,30 @@ class SandboxOptions:
     max_processes: int = 2
     queue_timeout: float = 10.0
     require_os_layer: bool = False
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> SandboxOptions:
+        """Options from the mapping ``AMOS.create(sandbox=…)`` takes, where ``timeout`` is in milliseconds.
+
+        Raises:
+            InvalidInput: an unknown key or an unusable value.
+
+        """
+        named = {_NAMES.get(key, key): value for key, value in given.items()}
+        known = {f.name for f in fields(cls)}
+        if unknown := sorted(set(named) - known):
+            raise InvalidInput(f"sandbox 没有设置 {'、'.join(unknown)}，可用：{' '.join(sorted(known))}")
+        try:
+            if "timeout" in named:
+                named["timeout"] = float(named["timeout"]) / 1000
+            for key in ("hosts", "env_whitelist"):
+                if key in named:
+                    named[key] = _strings(named[key])
+            if "ports" in named:
+                named["ports"] = frozenset(int(port) for port in named["ports"])
+            return cls(**named)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput("sandbox 的设置里有类型不对的值，请检查") from error
 
     def __post_init__(self) -> None:
         if self.engine not in ("auto", "monty", "process", "off"):
@@ -68,6 +96,12 @@ class Finished:
 
     result: str
     output: str
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise TypeError
+    return tuple(str(item) for item in cast("Iterable[object]", value))
 
 
 def gate_source(source: object) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from amrita_plugin_memory.amos.errors import HttpRefused, SandboxError, SandboxUnavailable
 from amrita_plugin_memory.kernel.errors import InvalidInput
 
-from . import placeholders
+from . import javascript, placeholders
 from .http import HttpBroker, HttpPolicy, HttpRequest, HttpResponse
 from .monty import MontyEngine, UnsupportedCode, unknown_modules
 from .ports import Engine, Fetch
@@ -89,8 +89,10 @@ class Sandbox:
         hide = _hider(bound.secrets)
         return Ran(map_text(value, hide) if bound.secrets else value, hide(finished.output))
 
-    async def check(self, source: str) -> None:
+    async def check(self, source: str, *, language: str = "python") -> None:
         """Return when the code can be parsed by the engine that would run it; none of it is run.
+
+        JavaScript is parsed too, although no engine runs it.
 
         Raises:
             ToolCodeError: with line and reason.
@@ -98,6 +100,9 @@ class Sandbox:
 
         """
         names = placeholders.names_in(gate_source(source))
+        if language == "javascript":
+            await asyncio.to_thread(javascript.check, source)
+            return
         bound = placeholders.bind(source, dict.fromkeys(names, "value1"), ("*",)) if names else None
         plain = source if bound is None else bound.source
         engine, _ = self._choose(plain, None)

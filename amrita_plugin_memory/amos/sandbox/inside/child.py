@@ -70,7 +70,7 @@ def _confine(memory_mb: int, seconds: float) -> None:
 
 
 def _answer(request: dict[str, Any], sink: _Sink) -> dict[str, Any]:
-    module = types.ModuleType("tool")
+    module = sys.modules["tool"] = types.ModuleType("tool")  # dataclasses looks its module up
     space = module.__dict__
     space.update(request["bindings"], params=json.loads(request["params"]))
     try:
