@@ -11,9 +11,12 @@ from typing import Final
 
 import click
 
+from amrita_plugin_memory.ops.cli import COMMANDS as UPKEEP
+
 # name → (where the click command is, what it does)
 COMMANDS: Final = {
     "demo": ("amrita_plugin_memory.demo.cli:demo", "不要密钥、不连 QQ，看一遍记忆如何工作"),
+    **UPKEEP,
 }
 
 
