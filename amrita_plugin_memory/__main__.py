@@ -17,6 +17,7 @@ from amrita_plugin_memory.ops.cli import COMMANDS as UPKEEP
 COMMANDS: Final = {
     "demo": ("amrita_plugin_memory.demo.cli:demo", "不要密钥、不连 QQ，看一遍记忆如何工作"),
     **UPKEEP,
+    "amos": ("amrita_plugin_memory.amos.cli:amos", "AMOS-2.0 文件记忆：建立、检索、打包、检查一个根目录"),
 }
 
 
