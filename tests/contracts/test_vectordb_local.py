@@ -1,5 +1,6 @@
 """The local directory with others about: a second process, a foreign program, a kill, data of the published plugin."""
 
+import asyncio
 import os
 import random
 import shutil
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from support.foreign import ForeignProgram
 
 from amrita_plugin_memory.kernel.errors import Locked, StoreUnavailable
 from amrita_plugin_memory.settings import EnvSettings
-from amrita_plugin_memory.vectordb import Row, open_store
+from amrita_plugin_memory.vectordb import Row, fetch, open_store
 
 NAME = "amrita_user_memory"
 SHARED = Path(os.environ.get("AMRITA_SHARED", Path(__file__).resolve().parents[3] / "shared"))
@@ -196,7 +198,7 @@ async def test_a_collection_that_a_foreign_program_rebuilt_and_swapped_is_follow
     after = await facts.partition("u1")
     assert after.matrix.tolist() == [[1, 1]]
     assert after.source != before.source
-    foreign.run(f"client.delete_collection('{NAME}')")
+    foreign.run(f"collection('{NAME}').modify(name='elsewhere')")
     with pytest.raises(StoreUnavailable):
         await facts.partition("u1")
     assert await store.open(NAME, create=False) is None
@@ -211,6 +213,26 @@ async def test_a_hot_partition_is_read_without_asking_chroma(facts, monkeypatch)
     assert await facts.partition("u1") is first
     await facts.add([row("c")])
     assert ids((await facts.partition("u1")).rows) == ["a", "c"]
+
+
+async def test_a_load_that_overlapped_a_write_is_not_kept(facts, monkeypatch):
+    await facts.add([row("a")])
+    loaded, go_on = threading.Event(), threading.Event()
+    real = fetch.partition
+
+    def slow(*arguments):
+        found = real(*arguments)
+        loaded.set()
+        go_on.wait(20)
+        return found
+
+    monkeypatch.setattr("amrita_plugin_memory.vectordb.fetch.partition", slow)
+    overlapped = asyncio.create_task(facts.partition("u1"))
+    await asyncio.to_thread(loaded.wait, 20)
+    await facts.add([row("b")])
+    go_on.set()
+    await overlapped
+    assert ids((await facts.partition("u1")).rows) == ["a", "b"]
 
 
 async def test_dropping_a_collection_leaves_no_index_folder_behind(directory, store, facts):
