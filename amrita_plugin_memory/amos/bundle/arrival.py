@@ -80,7 +80,7 @@ def _take(arrived: Arrived, gate: policy.Gate, member: stream.Member, options: I
             arrived.skipped[member.name] = "链接或特殊文件"
         return
     where = gate.judge(member.name)
-    name = "/".join(policy.safe_parts(member.name, options.limits))
+    name = where.name
     arrived.sums[name] = hashlib.sha256(member.data).hexdigest()
     if where.path is None:
         arrived.skipped[name] = where.why

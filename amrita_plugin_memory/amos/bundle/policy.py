@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from amrita_plugin_memory.amos.errors import BundleError
 from amrita_plugin_memory.amos.ground import names
-from amrita_plugin_memory.kernel.errors import InvalidName, shorten
+from amrita_plugin_memory.kernel.errors import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,8 @@ ASSET_KINDS: Final = frozenset(("tools", "pages", "APPs"))
 CODE_KINDS: Final = frozenset(("tools", "APPs"))
 _LEFTOVER: Final = re.compile(r".*\.(tmp|lock)")
 _OUR_LEFTOVER: Final = re.compile(r".+\.[0-9a-f]{8,16}\.tmp|.+\.(json|jsonl|md|py)\.lock")
-_FORBIDDEN: Final = re.compile(r'[\x00-\x1f\x7f\\:<>"|?*]')
+_FORBIDDEN: Final = re.compile(r'[\x00-\x1f\x7f\\:<>"|?*]|[. ](?:/|$)')
+_DEVICES: Final = frozenset(("con", "prn", "aux", "nul", *(f"{p}{n}" for p in ("com", "lpt") for n in range(10))))
 _SCOPED: Final = frozenset(("workflows", "knowledge", "assets", "soul.md", "profile.md", "acl.json"))
 
 
@@ -71,8 +72,9 @@ def is_leftover(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Where a member goes (None: it is left out, for the reason ``why``)."""
+    """Where a member called ``name`` goes (``path`` None: it is left out, for the reason ``why``)."""
 
+    name: str
     path: str | None
     why: str = ""
 
@@ -85,6 +87,7 @@ class Gate:
     mapping: Mapping[str, str]
     trust_acl: bool
     _seen: set[str] = field(default_factory=set[str])
+    _known: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def judge(self, name: str) -> Arrival:
         """Where a file member goes.
@@ -95,16 +98,16 @@ class Gate:
         """
         parts = safe_parts(name, self.limits)
         path = "/".join(parts)
-        folded = names.fold(path)
+        folded = path.lower() if path.isascii() else names.fold(path)
         if folded in self._seen:
             raise BundleError(f"数据包里 {shorten(path)} 出现了两次，已拒绝")
         self._seen.add(folded)
         why = self._objection(parts)
         if why:
-            return Arrival(None, why)
-        if parts[0] == "users":
-            parts[1] = self.mapping.get(parts[1], parts[1])
-        return Arrival("/".join(parts))
+            return Arrival(path, None, why)
+        if parts[0] != "users" or parts[1] not in self.mapping:
+            return Arrival(path, path)
+        return Arrival(path, "/".join(("users", self.mapping[parts[1]], *parts[2:])))
 
     def _objection(self, parts: list[str]) -> str:
         if is_leftover("/".join(parts)) or any(part.startswith(".") for part in parts[:-1]):
@@ -118,7 +121,17 @@ class Gate:
             return "" if len(parts) == 3 and parts[1] in ("pending", "running", "completed", "failed") else "不属于协议"
         if top not in ("shared", "users"):
             return "日志不随包导入" if top in ("events", "logs") else "不属于协议"
-        return "" if _are_names(parts) else "名称不可用"
+        return "" if self._are_names(parts) else "名称不可用"
+
+    def _are_names(self, parts: list[str]) -> bool:
+        strict, loose = _named(parts)
+        return all(map(self._is_name, strict)) and not any(map(_is_device, loose))
+
+    def _is_name(self, part: str) -> bool:
+        known = self._known.get(part)
+        if known is None:
+            known = self._known[part] = names.is_component(part)
+        return known
 
 
 def safe_parts(name: str, limits: Limits) -> list[str]:
@@ -128,42 +141,34 @@ def safe_parts(name: str, limits: Limits) -> list[str]:
         BundleError: absolute, ``..``, a drive, a backslash, a control sign, too deep or too long.
 
     """
-    parts = [part for part in unicodedata.normalize("NFC", name).rstrip("/").split("/") if part != "."]
+    whole = name if name.isascii() else unicodedata.normalize("NFC", name)
+    parts = [part for part in whole.rstrip("/").split("/") if part != "."]
     bad = (
         name.startswith("/")
-        or not parts
-        or len(parts) > limits.depth
-        or any(
-            part in ("", "..") or _FORBIDDEN.search(part) or part[-1] in ". " or len(part.encode()) > limits.name
-            for part in parts
-        )
+        or not 0 < len(parts) <= limits.depth
+        or "" in parts
+        or _FORBIDDEN.search("/".join(parts))
+        or (len(name) * 4 > limits.name and any(len(part.encode()) > limits.name for part in parts))
     )
     if bad:
         raise BundleError(f"数据包里有不安全的文件名 {shorten(name)}，已拒绝整个数据包")
     return parts
 
 
-def _are_names(parts: list[str]) -> bool:
+def _named(parts: list[str]) -> tuple[list[str], list[str]]:
+    """The components that callers name, which must be usable, and those below, which must only be harmless."""
     rest = parts[1:] if parts[0] == "shared" else parts[2:]
     owners = parts[1:2] if parts[0] == "users" else []
     if rest[:1] == ["agents"]:
         owners, rest = [*owners, *rest[1:2]], rest[2:]
     if not rest:
-        return False
-    named = rest[1:2] if rest[0] == "sessions" else rest[2:3] if rest[0] == "assets" else rest[1:]
-    return all(names.is_component(part) for part in (*owners, *named)) and not any(map(_is_device, rest))
+        return ["."], []
+    at = {"sessions": (1, 2), "assets": (2, 3)}.get(rest[0], (1, len(rest)))
+    return [*owners, *rest[at[0] : at[1]]], rest[at[1] :]
 
 
 def _is_device(part: str) -> bool:
-    return not names.is_component(part.partition(".")[0] or "x") and not part.startswith(".") and _is_reserved(part)
-
-
-def _is_reserved(part: str) -> bool:
-    try:
-        names.component(part, what="")
-    except InvalidName as error:
-        return "Windows" in error.why
-    return False
+    return part.partition(".")[0].rstrip().casefold() in _DEVICES
 
 
 def unit(path: str) -> str | None:

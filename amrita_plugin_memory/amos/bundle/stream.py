@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .limits import Limits
 
 BLOCK: Final = 512
-LEVEL: Final = 3
+LEVEL: Final = 1
 _CHUNK: Final = 1 << 18
 _GZIP: Final = 31  # zlib's window size with a gzip header
 
@@ -87,7 +87,7 @@ def _header(
         + b"        " + kind + bytes(100) + b"ustar\x0000" + bytes(64) + b"0000000\0" + b"0000000\0"
         + prefix.ljust(155, b"\0") + bytes(12)
     )  # fmt: skip
-    head[148:156] = b"%06o\0 " % sum(head)
+    head[148:156] = b"%06o\0 " % sum(head.translate(None, b"\0"))
     return bytes(head)
 
 
@@ -197,7 +197,7 @@ def _body(stream: _Gunzip, size: int) -> bytes:
 
 def _checked_size(head: bytes) -> int:
     stored = head[148:156].strip(b"\0 ")
-    total = sum(head) - sum(head[148:156]) + 8 * 32
+    total = sum(head.translate(None, b"\0")) - sum(head[148:156]) + 8 * 32
     try:
         if int(stored, 8) != total:
             raise BundleError("数据包已损坏（文件头校验不符）")

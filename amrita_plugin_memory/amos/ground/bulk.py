@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _READ: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_FEW: Final = 256  # files that are synced one by one
+_FEW: Final = 32  # files that are synced one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,7 @@ class NewTree:
     sync: bool = True
     count: int = 0
     _folders: set[str] = field(default_factory=set[str])
+    _unsynced: list[str] = field(default_factory=list[str])
 
     def write(self, path: str, data: bytes) -> None:
         """Make one file, 0600, in folders of 0700; a path that is there already raises FileExistsError."""
@@ -105,16 +106,32 @@ class NewTree:
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]
-            self.count += 1
-            if self.sync and (self.count <= _FEW or not hasattr(os, "sync")):
-                os.fsync(fd)
         finally:
             os.close(fd)
+        self.count += 1
+        self._unsynced.append(path)
 
     def settle(self) -> None:
         """Bring everything that was written to the disk."""
-        if self.sync and self.count > _FEW and hasattr(os, "sync"):
+        if not self.sync:
+            return
+        if len(self._unsynced) > _FEW and hasattr(os, "sync"):
             os.sync()
+        else:
+            for path in self._unsynced:
+                _sync_file(f"{self.root}/{path}")
+        self._unsynced.clear()
+
+
+def _sync_file(path: str) -> None:
+    try:
+        fd = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def write_new(target: Path, chunks: Iterator[bytes], *, sync: bool = True) -> int:
