@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +15,10 @@ from amrita_plugin_memory.ops.bot.database import MemoRecord
 MEMOS: Final = "memos"
 KNOWLEDGE: Final = "knowledge"
 INDEX: Final = "knowledge_index.json"
-FOLDER: Final = "knowledge"
 PROFILE: Final = "user_profile.md"
+# Knowledge of the published plugin, and of this one on the AMOS root; below the data directory.
+FOLDERS: Final = ("knowledge", "amos/shared/knowledge/global")
+_STEM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def no_memos() -> Iterable[MemoRecord]:
@@ -27,8 +30,9 @@ def no_memos() -> Iterable[MemoRecord]:
 class Extras:
     """Where to take them from; the counters are right after ``pieces`` was used up."""
 
+    root: Path = Path()
     memos: Callable[[], Iterable[MemoRecord]] = no_memos
-    knowledge: list[Path] = field(default_factory=list[Path])
+    knowledge: list[str] = field(default_factory=list[str])
     profile: Path | None = None
     memos_written: int = field(default=0, init=False)
     memos_failed: StoreUnavailable | None = field(default=None, init=False)
@@ -37,11 +41,9 @@ class Extras:
     @classmethod
     def of(cls, data_dir: Path, memos: Callable[[], Iterable[MemoRecord]] = no_memos) -> Extras:
         """The knowledge and the profile of a data directory; what is not there is left out."""
-        folder = data_dir / FOLDER
-        files = sorted(folder.glob("KNOWLEDGE_*.md")) if folder.is_dir() else []
-        index = data_dir / INDEX
         profile = data_dir / PROFILE
-        return cls(memos, [*([index] if index.is_file() else []), *files], profile if profile.is_file() else None)
+        names = [name for name in _found(data_dir) if (data_dir / name).is_file()]
+        return cls(data_dir, memos, names, profile if profile.is_file() else None)
 
     def pieces(self) -> Iterator[bytes]:
         """``, "memos": […], "knowledge": […], "profile": "…"`` for the end of the file."""
@@ -65,9 +67,22 @@ class Extras:
             raise
 
     def _files(self) -> Iterator[dict[str, object]]:
-        for path in self.knowledge:
-            self.knowledge_written += path.name != INDEX
-            yield {"name": path.name, "text": path.read_text("utf-8", "replace")}
+        for name in self.knowledge:
+            self.knowledge_written += name != INDEX
+            yield {"name": name, "text": (self.root / name).read_text("utf-8", "replace")}
+
+
+def is_knowledge(name: str) -> bool:
+    """True for a name that ``Extras`` would give a knowledge file, so that nothing else is ever written back."""
+    if name == INDEX:
+        return True
+    folder, _, file = name.rpartition("/")
+    return folder in FOLDERS and file.endswith(".md") and _STEM.fullmatch(file[:-3]) is not None
+
+
+def _found(data_dir: Path) -> list[str]:
+    names = [f"{folder}/{path.name}" for folder in FOLDERS for path in sorted((data_dir / folder).glob("*.md"))]
+    return [INDEX, *(name for name in names if is_knowledge(name))]
 
 
 def _array(name: str, items: Iterable[object]) -> Iterator[bytes]:

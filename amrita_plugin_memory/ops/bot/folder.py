@@ -9,12 +9,12 @@ from typing import Final
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from amrita_plugin_memory.app.open import CHROMA
 from amrita_plugin_memory.kernel.errors import ConfigInvalid
 from amrita_plugin_memory.settings import EnvSettings, FileSettings
 from amrita_plugin_memory.settings.file import first_problem
 
 OWNER: Final = "amrita_plugin_memory"
+CHROMA: Final = "vector_db.chroma"  # as app.open has it, which would bring half the house along
 _APP: Final = "nonebot2"  # where localstore keeps data of a user without LOCALSTORE_USE_CWD
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +14,7 @@ from amrita_plugin_memory.facts import COLLECTION
 from amrita_plugin_memory.kernel.clock import parse_iso
 from amrita_plugin_memory.kernel.errors import Corrupt, InvalidInput
 from amrita_plugin_memory.kernel.scope import UniId
-from amrita_plugin_memory.ops.backup.extras import FOLDER, INDEX, KNOWLEDGE, MEMOS
+from amrita_plugin_memory.ops.backup.extras import INDEX, KNOWLEDGE, MEMOS, is_knowledge
 from amrita_plugin_memory.ops.backup.manifest import scope_of
 from amrita_plugin_memory.ops.backup.read import Checked, check, digest, pages
 from amrita_plugin_memory.ops.backup.shelf import Backup
@@ -204,21 +203,7 @@ def _knowledge(data_dir: Path, path: Path) -> int:
     for item in elements(path, KNOWLEDGE):
         fields = cast("dict[str, Json]", item) if isinstance(item, dict) else {}
         name, text = fields.get("name"), fields.get("text")
-        if isinstance(name, str) and isinstance(text, str) and _is_ours(name, text):
-            root.write(_place(name), text.encode())
+        if isinstance(name, str) and isinstance(text, str) and is_knowledge(name):
+            root.write(PurePosixPath(name), text.encode())
             done += name != INDEX
     return done
-
-
-def _is_ours(name: str, text: str) -> bool:
-    if name == INDEX:
-        try:
-            return isinstance(json.loads(text), list)
-        except ValueError:
-            return False
-    stem = name.removeprefix("KNOWLEDGE_").removesuffix(".md")
-    return name == f"KNOWLEDGE_{stem}.md" and stem.isascii() and stem.replace("_", "").replace("-", "").isalnum()
-
-
-def _place(name: str) -> PurePosixPath:
-    return PurePosixPath(name) if name == INDEX else PurePosixPath(FOLDER, name)

@@ -63,9 +63,10 @@ def document_of(row: Row) -> str:
 
 
 def summaries(index: Path) -> TextOf:
-    """The text of a knowledge entry's vector: its summary in ``knowledge_index.json``; rows hold no document.
+    """The text of a knowledge entry's vector: title and summary, which its document begins with.
 
-    Blocking. An index that is missing or unreadable gives blank texts, whose rows keep a vector of zeros.
+    Rows of the published plugin hold no document; for them it is the summary in ``knowledge_index.json``. Blocking. An
+    index that is missing or unreadable gives blank texts, whose rows get a vector of zeros.
     """
     try:
         entries: object = json.loads(index.read_text("utf-8-sig"))
@@ -76,4 +77,10 @@ def summaries(index: Path) -> TextOf:
         if isinstance(entry, dict):
             fields = cast("dict[str, object]", entry)
             known[str(fields.get("kid"))] = str(fields.get("summary") or fields.get("title") or "")
-    return lambda row: row.document or known.get(str(row.metadata.get("kid", row.id)), "")
+
+    def text(row: Row) -> str:
+        if row.document:
+            return "\n".join(row.document.split("\n", 2)[:2])
+        return known.get(str(row.metadata.get("kid", row.id)), "")
+
+    return text
