@@ -36,8 +36,8 @@ except ImportError:
 
 from amrita_plugin_memory.amos import AMOS
 
-WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "server", "router", "python", "memory", "travel", "hotel",
-         "coffee", "music", "garden")  # fmt: skip
+WORDS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "server", "router", "python", "memory", "travel",
+         "hotel", "coffee", "music", "garden")  # fmt: skip
 SIGNS = "用户喜欢经济型酒店计划去杭州旅行西湖天气不错推荐咖啡馆音乐花园服务器路由记忆程序员周末爬山讨厌香菜"
 MANIFEST = {"amos_version": "2.0", "name": "bench", "description": None, "author": "system", "model": None,
             "env_vars": [], "required_capabilities": {}, "version": "2.0.0"}  # fmt: skip
