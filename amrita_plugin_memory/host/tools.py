@@ -1,10 +1,9 @@
 """Registers the surface tools with the host's tool manager, and finds the caller behind a call."""
 
 from collections.abc import Callable
-from typing import Any
 
 from amrita.plugins.chat.runtime import try_get_amrita_ctx
-from amrita_core import FunctionDefinitionSchema, FunctionParametersSchema, ToolContext, on_tools
+from amrita_core import ToolContext, on_tools
 
 from amrita_plugin_memory.kernel.errors import AmritaMemoryError
 from amrita_plugin_memory.kernel.toolrun import answer, run
@@ -12,6 +11,7 @@ from amrita_plugin_memory.kernel.toolspec import ToolSpec
 from amrita_plugin_memory.tools import KNOWLEDGE, SURFACE
 
 from .lifecycle import Lifecycle
+from .schema import definition
 from .scope import caller_with_rights
 
 
@@ -40,13 +40,3 @@ def _register(lifecycle: Lifecycle, tool: ToolSpec, *, offered: Callable[[], boo
         except AmritaMemoryError as e:
             return answer({"status": "error", "message": str(e)})
         return await run(tool, app, caller, given=ctx.data)
-
-
-def definition(tool: ToolSpec) -> FunctionDefinitionSchema:
-    """The tool's schema as the host writes it."""
-    parameters: dict[str, Any] = tool.parameters
-    return FunctionDefinitionSchema(
-        name=tool.name,
-        description=tool.description,
-        parameters=FunctionParametersSchema.model_validate(parameters),
-    )

@@ -19,7 +19,7 @@ from amrita_core.tools.manager import MultiToolsManager
 from amrita_core.types import CONTENT_LIST_TYPE, Message, UniResponse
 from amrita_sense.streaming import SuspendObjectStream
 
-from amrita_plugin_memory.host.tools import definition
+from amrita_plugin_memory.host.schema import definition
 from amrita_plugin_memory.kernel.toolspec import ToolSpec
 from amrita_plugin_memory.subconscious.ports import CallTool, Ending, Limits, Outcome, ReasoningFailed
 
