@@ -20,6 +20,7 @@ from amrita_plugin_memory.kernel.errors import Locked, StoreUnavailable
 from amrita_plugin_memory.settings import EnvSettings
 from amrita_plugin_memory.vectordb import Row, fetch, open_store
 
+pytestmark = pytest.mark.timeout(240)  # processes that import chromadb take their time on a loaded machine
 NAME = "amrita_user_memory"
 SHARED = Path(os.environ.get("AMRITA_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 FIXTURE = SHARED / "fixtures" / "published-plugin-0.8.1" / "data" / "amrita_plugin_memory" / "vector_db.chroma"
