@@ -135,7 +135,7 @@ class Sandbox:
         """The engine to use, and the one for code it cannot parse."""
         chosen = self.options.engine
         if chosen == "off":
-            raise SandboxUnavailable("沙箱已关闭，工具没有运行；要运行工具请把 sandbox.engine 改为 monty")
+            raise SandboxUnavailable("沙箱已关闭（sandbox.engine 是 off），工具没有运行；要运行请改为 monty")
         if pinned == "process" and chosen == "monty":
             raise SandboxUnavailable("这个工具需要 process 引擎，请让管理员启用；工具没有运行")
         if chosen != "auto" or pinned == "process":

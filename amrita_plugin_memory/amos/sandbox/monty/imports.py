@@ -19,6 +19,7 @@ BUILT_IN: Final = frozenset(
      "typing", "dataclasses", "asyncio", "pathlib", "time", "copy", "decimal", "bisect", "binascii", "unicodedata",
      "tomllib", "os", "sys", "__future__", "urllib")
 )  # fmt: skip
+_NAMES: Final = frozenset(module.split(".")[0] for module in MODULES)
 _IMPORT: Final = re.compile(r"\b(?:import|from)\b")
 
 
@@ -32,7 +33,7 @@ class Rewritten:
 
 def rewrite(source: str) -> Rewritten:
     """Bind what the prelude offers."""
-    if not _IMPORT.search(source) or not any(module in source for module in MODULES):
+    if not _IMPORT.search(source) or not any(name in source for name in _NAMES):
         return Rewritten(source)
     lines = source.split("\n")
     needed: dict[str, None] = {}

@@ -71,10 +71,10 @@ def _binary() -> str:
     try:
         from pydantic_monty._binary import find_monty_binary
 
-        path = find_monty_binary()
+        path = Path(find_monty_binary()).resolve(strict=True)
     except (ImportError, OSError) as error:
         raise SandboxUnavailable("没有找到沙箱解释器，请安装 pydantic-monty，工具没有运行") from error
-    return str(Path(path).resolve())
+    return str(path)
 
 
 def _missing_layers(binary: str) -> list[str]:
