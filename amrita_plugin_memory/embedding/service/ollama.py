@@ -81,9 +81,11 @@ class OllamaWire:
             return await call
         except (ValueError, TypeError, AttributeError) as e:
             # Not JSON, or JSON that is no answer: pydantic and json errors are ValueErrors, a list is a TypeError.
-            raise self._unreadable(e, texts) from e
-        except Exception as e:
-            raise self._fault(e, texts) from e
+            # Its words may repeat texts and keys, and a traceback prints the whole chain: hence no cause.
+            raise self._unreadable(e, texts) from None
+        except Exception as e:  # noqa: BLE001 - a border: the client's errors and the HTTP library's become one
+            fault = self._fault(e, texts)
+            raise fault from (e if fault.status is None else None)
 
     def _unreadable(self, error: Exception, texts: tuple[str, ...]) -> ServiceFault:
         words = _error_words(error)

@@ -100,10 +100,12 @@ class OpenAIWire:
     async def _heard(self, call: Awaitable[object], texts: tuple[str, ...]) -> object:
         try:
             return await call
-        except ValueError as e:
-            raise self._fault("answer", 200, "不是 JSON") from e
-        except Exception as e:
-            raise self._from_client(e, texts) from e
+        except ValueError:
+            raise self._fault("answer", 200, "不是 JSON") from None
+        except Exception as e:  # noqa: BLE001 - a border: the client's errors and the HTTP library's become one
+            fault = self._from_client(e, texts)
+            # A server's words may repeat texts and keys, and a traceback prints the whole chain: then no cause.
+            raise fault from (e if fault.status is None else None)
 
     def _from_client(self, error: Exception, texts: tuple[str, ...]) -> ServiceFault:
         response: Any = getattr(error, "response", None)
