@@ -33,6 +33,7 @@ from .errors import (
 from .events import EventBus
 from .facade import AMOS, AMOSOptions, Handle, Manifest
 from .ground.locks import with_lock
+from .monitor import Health, Monitor, MonitorSnapshot
 from .search import RetrieveOptions, SearchAllHit, SearchHit, SearchOptions
 from .tasks import TaskManager, TaskManagerOptions
 from .types import CacheMetadata, CompressResult, PromptMessage, SummarizeFn, UpdateWorkflowMode, WorkflowUpdateOptions
@@ -59,6 +60,7 @@ __all__ = [
     "EventBus",
     "ExportResult",
     "Handle",
+    "Health",
     "ImportBundleOptions",
     "ImportOptions",
     "ImportReport",
@@ -66,6 +68,8 @@ __all__ = [
     "LLMUnavailableError",
     "Manifest",
     "MemoryURIError",
+    "Monitor",
+    "MonitorSnapshot",
     "PortabilityManager",
     "PromptMessage",
     "ProtocolVersionError",

@@ -12,6 +12,7 @@ from amrita_plugin_memory.amos.acl import AclFile, SecurityManager
 from amrita_plugin_memory.amos.bundle import ImportOptions, ImportReport, PortabilityManager
 from amrita_plugin_memory.amos.events import EventBus, Listener
 from amrita_plugin_memory.amos.ground import layout
+from amrita_plugin_memory.amos.monitor import Health, Monitor, MonitorSnapshot
 from amrita_plugin_memory.amos.search import Search
 from amrita_plugin_memory.amos.tasks import TaskManager
 from amrita_plugin_memory.kernel.errors import InvalidInput
@@ -59,6 +60,19 @@ class ServiceVerbs(Verbs):
     def portability_manager(self) -> PortabilityManager:
         """Packages of the root; it asks no access list."""
         return self.root.bundles
+
+    @property
+    def monitor(self) -> Monitor:
+        """Numbers and health of the root."""
+        return self.root.monitor
+
+    async def snapshot(self) -> MonitorSnapshot:
+        """Numbers of the whole root at this moment: files, tasks, last error, highest cache version."""
+        return await self.root.monitor.snapshot()
+
+    async def health(self) -> Health:
+        """What is right and what is wrong with the root."""
+        return await self.root.monitor.health()
 
     # -- events ---------------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from amrita_plugin_memory.kernel.errors import Corrupt, InvalidInput
 
+from .casing import Spellings, is_blind
 from .formats import decode, dump_json, encode, load_object
 from .layout import PRIVATE
 from .locks import TIMEOUT, LockTable, PathLock
@@ -43,10 +44,14 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class FileRoot:
-    """Files below ``root``, an absolute path; ``sync=False`` leaves out every fsync (tests, throw-away roots)."""
+    """Files below ``root``, an absolute path; ``sync=False`` leaves out every fsync (tests, throw-away roots).
+
+    ``spellings`` watches over names on a disk that is blind to case; None elsewhere.
+    """
 
     root: Path
     sync: bool = True
+    spellings: Spellings | None = None
     _table: LockTable = field(default_factory=LockTable)
 
     @classmethod
@@ -54,7 +59,8 @@ class FileRoot:
         """Make the root folder if it is not there, and resolve it once."""
         folder = Path(root).expanduser()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return cls(folder.resolve(), sync)
+        folder = folder.resolve()
+        return cls(folder, sync, Spellings() if is_blind(folder) else None)
 
     # -- places ---------------------------------------------------------------------------------------------------
 
@@ -62,7 +68,7 @@ class FileRoot:
         """The absolute path, refused when a component is a symbolic link or leads out of the root.
 
         Raises:
-            InvalidInput: an absolute path, ``..`` or a symbolic link.
+            InvalidInput: an absolute path, ``..``, a symbolic link, or a name that a case-blind disk would confuse.
 
         """
         if rel.is_absolute() or ".." in rel.parts:
@@ -70,6 +76,8 @@ class FileRoot:
         here = str(self.root)
         try:
             for part in rel.parts:
+                if self.spellings is not None:
+                    self.spellings.check(here, part)
                 here = f"{here}{os.sep}{part}"
                 if stat_bits.S_ISLNK(os.lstat(here).st_mode):
                     raise InvalidInput(f"路径 {str(rel)[:60]!r} 经过符号链接，已拒绝")

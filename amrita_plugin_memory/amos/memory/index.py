@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final, cast
 
 from amrita_plugin_memory.amos.ground import FileRoot, Stamp, layout
-from amrita_plugin_memory.amos.ground.formats import decode, dump_json, dump_line, load_object, load_records
+from amrita_plugin_memory.amos.ground.formats import decode, dump_line, dump_map, load_object, load_records
 
 from .entries import Entries, apply, entry_for, tags_of
 
@@ -116,7 +116,7 @@ class Index:
                     new[path]["tags"] = tags_of(entry)
                 elif tags_of(entry) and self._is_file(path):
                     new[path] = {"tags": tags_of(entry)}
-            self.files.write(layout.INDEX, dump_json(new))
+            self.files.write(layout.INDEX, dump_map(new))
             self.files.delete(_FOLDING)
         return len(new)
 
@@ -128,10 +128,11 @@ class Index:
             if view is None or (view.index, view.folding, view.journal) != (index, folding, inode):
                 view = _View(index, folding, inode, self._load() or {})
                 apply(view.entries, load_records(self.files.read(_FOLDING) or b""))
-            data = self.files.read(layout.INDEX_JOURNAL, start=view.read) or b""
-            whole = data[: data.rfind(b"\n") + 1]
-            apply(view.entries, load_records(whole))
-            view.read += len(whole)
+            if journal is not None and journal.size > view.read:
+                data = self.files.read(layout.INDEX_JOURNAL, start=view.read) or b""
+                whole = data[: data.rfind(b"\n") + 1]
+                apply(view.entries, load_records(whole))
+                view.read += len(whole)
             if self.files.stamp(layout.INDEX) == index and self.files.stamp(_FOLDING) == folding:
                 self._view = view
                 return view.entries
@@ -154,7 +155,7 @@ class Index:
             self.files.move(layout.INDEX, _BROKEN)
             base = self._from_files()
         apply(base, [*self._take_journal(), *more])
-        self.files.write(layout.INDEX, dump_json(base))
+        self.files.write(layout.INDEX, dump_map(base))
         self.files.delete(_FOLDING)
 
     def _take_journal(self) -> list[dict[str, Any]]:
