@@ -29,7 +29,7 @@ from amrita_plugin_memory.kernel.errors import Locked
 
 from .holders import STALE, Holder, clear_if_abandoned, is_ours, unlink_if_ours
 
-TIMEOUT: Final = 10.0  # seconds
+TIMEOUT: Final = 30.0  # seconds; a queue of fifty on a slow disk takes ten
 _FIRST_WAIT: Final = 0.0005
 _LONGEST_WAIT: Final = 0.02
 
