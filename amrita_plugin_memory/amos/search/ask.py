@@ -110,7 +110,7 @@ def expression(wish: Wish, terms: Sequence[str], *, named: bool = False) -> str:
         wanted.append(query.match_any(terms))
     unwanted = [store.type_word(kind) for kind in EVERY if kind not in wish.types and kind not in ASSETS]
     if len(unwanted) > _MOST_TYPES or not wanted:  # a few types are wanted: naming them is shorter
-        wanted.append(f"(place : ({' OR '.join(store.type_word(kind) for kind in wish.types)}))")
+        wanted.append(f"({' OR '.join(store.type_word(kind) for kind in wish.types)})")
         unwanted = []
     elif any(kind in ASSETS for kind in wish.types):
         unwanted += [store.type_word(kind) for kind in ASSETS if kind not in wish.types]
@@ -119,7 +119,7 @@ def expression(wish: Wish, terms: Sequence[str], *, named: bool = False) -> str:
     if not wish.deprecated:
         unwanted.append(content.DEPRECATED)
     whole = " AND ".join(wanted)
-    return f"({whole}) NOT (place : ({' OR '.join(unwanted)}))" if unwanted else whole
+    return f"({whole}) NOT ({' OR '.join(unwanted)})" if unwanted else whole
 
 
 def order(wish: Wish, rows: Sequence[store.Row], counts: Mapping[str, int], size: int) -> list[Found]:

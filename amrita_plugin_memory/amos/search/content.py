@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from amrita_plugin_memory.amos.ground import formats
 
-from .store import Content, Piece
+from .store import MARK, Content, Piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ MAX_FILE: Final = 4 * 1024 * 1024  # bytes; what follows in a longer note is not
 MAX_PIECE: Final = 8_000  # characters of a note
 MAX_MESSAGE: Final = 16_000  # characters of one message
 HEAD: Final = 512  # bytes
-DEPRECATED: Final = "xdeprecated"
+DEPRECATED: Final = f"{MARK}deprecated"
 
 
 def head_of(data: bytes) -> bytes:

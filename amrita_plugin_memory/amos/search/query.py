@@ -97,7 +97,7 @@ def _distinct(items: Iterable[str]) -> tuple[str, ...]:
 
 def match_any(terms: Sequence[str]) -> str:
     """The FTS5 expression for "at least one of these"; terms never contain a quote (see ``words``)."""
-    return "{name units pairs} : (" + " OR ".join(f'"{t}"' for t in terms) + ")"
+    return "(" + " OR ".join(f'"{t}"' for t in terms) + ")"
 
 
 def match_phrase(phrase: str) -> str | None:

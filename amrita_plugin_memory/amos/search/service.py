@@ -155,8 +155,9 @@ def _best(index: store.Store, wish: ask.Wish, terms: Sequence[str], counts: dict
     limit = max(CANDIDATES, 4 * wish.top_k)
     shelves, whole = ask.shelves(wish), ask.expression(wish, terms)
     named = ask.expression(wish, terms, named=True) if terms else ""
+    most = sum(counts.get(term, 0) for term in terms) if terms else store.RANKED + 1
     while True:
-        rows = [index.find(shelf, whole, limit, by_file=wish.one_of_each_file) for shelf in shelves]
+        rows = [index.find(shelf, whole, limit, by_file=wish.one_of_each_file, most=most) for shelf in shelves]
         by_name = [index.find(shelf, named, CANDIDATES) for shelf in shelves] if named else []
         found = ask.order(wish, [row for part in (*rows, *by_name) for row in part], counts, index.size())
         if len(found) >= wish.top_k or all(len(part) < limit for part in rows):

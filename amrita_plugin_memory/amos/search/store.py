@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .places import Place
 
 BUSY: Final = 2.0  # seconds
-_SCHEMA_VERSION: Final = 100 + VERSION
+_SCHEMA_VERSION: Final = 200 + VERSION
 _SCHEMA: Final = """
 CREATE TABLE owners(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE total(pieces INTEGER NOT NULL);
@@ -54,8 +54,9 @@ _BOUND: Final = """
 SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT 1 OFFSET ?
 """
 _SPAN: Final = 1 << 40  # the pieces of an owner stand together, so that nobody else's are ever walked over
-RANKED: Final = 2_000
+RANKED: Final = 1_000
 ASSET_SHELF: Final = "#assets"
+MARK: Final = "\ue000"  # begins every word of the place column, and no word of any text (see ``words``)
 _log = logging.getLogger("amrita_memory.amos")
 
 
@@ -125,12 +126,12 @@ def shelf(place: Place) -> str:
 
 def type_word(kind: str) -> str:
     """The token of a type."""
-    return "t" + kind
+    return f"{MARK}type{kind}"
 
 
 def session_word(owner: str, session: str) -> str:
     """The token of what a running session holds (its messages and summary, not its archive)."""
-    return "s" + _digest(f"{owner}/sessions/{session}")
+    return f"{MARK}session" + _digest(f"{owner}/sessions/{session}")
 
 
 def _digest(text: str) -> str:
@@ -264,8 +265,12 @@ class Store:
         row = self._db.execute("SELECT id FROM owners WHERE name = ?", (name,)).fetchone()
         return None if row is None else (row[0] * _SPAN, (row[0] + 1) * _SPAN - 1)
 
-    def find(self, name: str, expression: str, limit: int, *, by_file: bool = False) -> list[Row]:
+    def find(
+        self, name: str, expression: str, limit: int, *, by_file: bool = False, most: int = RANKED + 1
+    ) -> list[Row]:
         """Pieces of one shelf that meet an FTS5 expression, the best by BM25 first; ``by_file``: one of each file.
+
+        ``most`` is how many can meet it at most, when the caller knows.
 
         Ranking costs microseconds for each piece that matches, so of more than `RANKED` only the newest are ranked.
         """
@@ -273,7 +278,7 @@ class Store:
         if span is None:
             return []
         low, high = span
-        bound = self._db.execute(_BOUND, (expression, low, high, RANKED)).fetchone()
+        bound = self._db.execute(_BOUND, (expression, low, high, RANKED)).fetchone() if most > RANKED else None
         best = _FIND.format(_FILES if by_file else _PIECES)
         rows = self._db.execute(best, (expression, bound[0] if bound else low, high, limit))
         return [Row(a, b, c, d, e, f, Candidate(*rest)) for a, b, c, d, e, f, *rest in rows]

@@ -357,3 +357,14 @@ async def test_several_exchanges_of_one_archive_are_injected_and_a_search_names_
     assert len(await desk.paths("hotel")) == 2
     found = await desk.search.search(ME, "hotel 第77句", 1)
     assert "第77句" in found[0].snippet
+
+
+@pytest.mark.parametrize(
+    "word", ["tmessages", "typemessages", "deprecated", "\ue000typemessages", "AND", "NOT", "NEAR"]
+)
+async def test_no_word_of_a_question_means_anything_to_the_index(desk: Desk, word: str) -> None:
+    desk.say("users/1234/sessions/s/messages.jsonl", ("hotel", "ok"))
+    assert await desk.paths(word) == []
+    desk.put("users/1234/knowledge/d/e.md", f"a {word} b")
+    desk.clock.advance(seconds=60)
+    assert await desk.paths(word) == ["users/1234/knowledge/d/e.md"]
