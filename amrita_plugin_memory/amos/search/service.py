@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from amrita_plugin_memory.kernel.clock import Clock, SystemClock
-from amrita_plugin_memory.kernel.errors import Locked
+from amrita_plugin_memory.kernel.errors import AmritaMemoryError, Locked
 
 from . import ask, hits, places, store
 from .hits import RetrieveOptions, SearchAllHit, SearchHit, SearchOptions
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from amrita_plugin_memory.kernel.scope import Scope
 
 CANDIDATES: Final = 64
+SLICE: Final = 0.2  # seconds of indexing at a time while searches may be waiting
 T = TypeVar("T")
 _PREFIX: Final = ("soul", "profile")  # in every prompt anyway, never injected again
 _log = logging.getLogger("amrita_memory.amos")
@@ -50,6 +51,7 @@ class Search:
     clock: Clock = field(default_factory=SystemClock)
     _lock: threading.RLock = field(default_factory=threading.RLock, init=False)
     _upkeep: Upkeep = field(init=False)
+    _catching_up: asyncio.Task[None] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._upkeep = Upkeep(self.files, self.clock, self.tags)
@@ -119,12 +121,27 @@ class Search:
 
     async def close(self) -> None:
         """Close the index file."""
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+            await asyncio.wait([self._catching_up])
         await asyncio.to_thread(self._locked, self._upkeep.close)
 
     async def _ask(self, wish: ask.Wish) -> list[ask.Found]:
         if wish.query.empty or wish.top_k == 0:
             return []
-        return await asyncio.to_thread(self._locked, lambda: self._answer(wish))
+        answer = await asyncio.to_thread(self._locked, lambda: self._answer(wish))
+        if self._upkeep.is_behind and (self._catching_up is None or self._catching_up.done()):
+            self._catching_up = asyncio.get_running_loop().create_task(self._catch_up(), name="amos-index")
+        return answer
+
+    async def _catch_up(self) -> None:
+        while self._upkeep.is_behind:
+            try:
+                await asyncio.to_thread(self._locked, lambda: self._upkeep.catch_up(SLICE))
+            except (AmritaMemoryError, OSError, sqlite3.Error) as error:
+                _log.warning("indexing goes on with the next search: %s", type(error).__name__)
+                return
+            await asyncio.sleep(0)
 
     def _answer(self, wish: ask.Wish) -> list[ask.Found]:
         index = self._upkeep.fresh(places.owners(wish.scope))

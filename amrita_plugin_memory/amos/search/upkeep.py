@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from amrita_plugin_memory.kernel.clock import Clock
 
 INDEX_FILE: Final = layout.PRIVATE / "search.db"
-BATCH: Final = 1_000  # files of one transaction
+BATCH: Final = 250  # files of one transaction
+PATIENCE: Final = 10.0  # seconds a search waits for a root that was never indexed; the rest follows behind its back
 _log = logging.getLogger("amrita_memory.amos")
 
 
@@ -32,7 +33,9 @@ class Upkeep:
         self._tags = tags
         self._store: store.Store | None = None
         self._watch = watch.Watch(files.root, clock)
+        self._clock = clock
         self._dirty: set[str] = set()
+        self._behind: list[str] = []
 
     @property
     def path(self) -> Path:
@@ -49,11 +52,21 @@ class Upkeep:
             self._store.close()
         self._store = None
         self._watch.forget()
+        self._behind = []
 
     def destroy(self) -> None:
         """Close the index and delete it."""
         self.close()
         store.destroy(self.path)
+
+    @property
+    def is_behind(self) -> bool:
+        """True while files are known that are not indexed yet."""
+        return bool(self._behind)
+
+    def catch_up(self, seconds: float) -> None:
+        """Index what is behind, for about so long."""
+        self._apply(self._open(), self._behind, until=self._clock.monotonic() + seconds)
 
     def fresh(self, owners: Sequence[str]) -> store.Store:
         """The index, in step with the files of these owners.
@@ -61,10 +74,11 @@ class Upkeep:
         While another process writes to it, it is given as it is: an answer of a moment ago beats none.
         """
         index = self._open()
+        until = self._clock.monotonic() + PATIENCE
         try:
             self._take_marked(index, owners)
             for owner in owners:
-                self._take_seen(index, owner)
+                self._take_seen(index, owner, until)
         except sqlite3.OperationalError as error:
             if not is_busy(error):
                 raise
@@ -100,17 +114,25 @@ class Upkeep:
         self._apply(index, mine, anew=True)
         self._dirty.difference_update(mine)
 
-    def _take_seen(self, index: store.Store, owner: str) -> None:
+    def _take_seen(self, index: store.Store, owner: str, until: float | None = None) -> None:
         if not self._watch.knows(owner):
             self._watch.begin(owner, index.stamps(owner))
         seen = self._watch.look(owner)
-        self._apply(index, [*seen.changed, *seen.gone])
+        self._apply(index, [*seen.changed, *seen.gone], until=until)
 
-    def _apply(self, index: store.Store, paths: Sequence[str], *, anew: bool = False) -> None:
+    def _apply(
+        self, index: store.Store, paths: Sequence[str], *, anew: bool = False, until: float | None = None
+    ) -> None:
+        left = set(self._behind)
         for start in range(0, len(paths), BATCH):
+            if until is not None and start and self._clock.monotonic() >= until:
+                left.update(paths[start:])
+                break
             with index.writing():
                 for path in paths[start : start + BATCH]:
                     self._take(index, path, anew=anew)
+            left.difference_update(paths[start : start + BATCH])
+        self._behind = sorted(left)
 
     def _take(self, index: store.Store, path: str, *, anew: bool) -> None:
         place = places.locate(path)

@@ -368,3 +368,16 @@ async def test_no_word_of_a_question_means_anything_to_the_index(desk: Desk, wor
     desk.put("users/1234/knowledge/d/e.md", f"a {word} b")
     desk.clock.advance(seconds=60)
     assert await desk.paths(word) == ["users/1234/knowledge/d/e.md"]
+
+
+async def test_a_search_does_not_wait_for_a_huge_root_to_be_indexed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("amrita_plugin_memory.amos.search.upkeep.PATIENCE", 0.0)
+    monkeypatch.setattr("amrita_plugin_memory.amos.search.upkeep.BATCH", 3)
+    for number in range(20):
+        desk.put(f"users/1234/knowledge/d/e{number:02}.md", "hotel")
+    assert len(await desk.paths("hotel", top_k=100)) < 20
+    while desk.search._upkeep.is_behind:
+        await __import__("asyncio").sleep(0)
+    assert len(await desk.paths("hotel", top_k=100)) == 20
