@@ -33,7 +33,12 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        return getattr(import_module(module), attribute)
+        try:
+            return getattr(import_module(module), attribute)
+        except ModuleNotFoundError as e:
+            if (e.name or "").startswith("amrita_plugin_memory"):
+                raise
+            raise click.ClickException(f"缺少依赖包 {e.name}，请运行 uv sync，或用 uv run amrita-memory 启动。") from e
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table."""

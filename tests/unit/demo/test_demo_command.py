@@ -60,6 +60,15 @@ async def test_two_demos_never_share_a_folder(tmp_path):
     await second.close()
 
 
+def test_a_missing_package_is_named_in_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    for name in [n for n in sys.modules if n.startswith("amrita_plugin_memory.demo")]:
+        monkeypatch.delitem(sys.modules, name)
+    outcome = CliRunner().invoke(main, ["demo", "--script"])
+    assert outcome.exit_code == 1
+    assert "缺少依赖包 aiohttp" in outcome.output
+
+
 def test_help_is_answered_without_loading_anything_heavy():
     code = (
         "import sys; from amrita_plugin_memory.__main__ import main\n"
