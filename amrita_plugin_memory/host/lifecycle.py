@@ -14,8 +14,10 @@ from amrita_plugin_memory.app import L3Ports, MemoryApp, open_app
 from amrita_plugin_memory.commands import Commands
 from amrita_plugin_memory.kernel.clock import SystemClock, local_zone
 from amrita_plugin_memory.kernel.errors import AmritaMemoryError, Unavailable
+from amrita_plugin_memory.ops.jobs.place import Place
 from amrita_plugin_memory.settings import FileSettings
 
+from .checkin import check, is_waited_for, place_of
 from .l3.messenger import BotMessenger
 from .l3.reasoner import CoreReasoner
 from .l3.states import OrmStateStore
@@ -54,6 +56,11 @@ class Lifecycle:
         return Commands(facts=self.app.facts, memo=self.app.memo, subconscious=self.app.subconscious)
 
     @property
+    def is_open(self) -> bool:
+        """Whether the services are there; without them no memory tool is offered to a model."""
+        return self._app is not None
+
+    @property
     def has_knowledge(self) -> bool:
         """Whether the knowledge base is there to be offered to a model."""
         return self._app is not None and self._app.knowledge is not None
@@ -81,8 +88,9 @@ class Lifecycle:
         await self._stack.aclose()
 
     async def _open(self, file: Callable[[], FileSettings]) -> None:
+        env = read_env()
         opening = open_app(
-            env=read_env(),
+            env=env,
             file=file,
             data_dir=data_dir(),
             memo_store=OrmMemoStore(SystemClock()),
@@ -96,9 +104,21 @@ class Lifecycle:
                 character=_character,
             ),
         )
-        self._app = await self._stack.enter_async_context(opening)
-        if self._app.knowledge is not None:
-            self.later(self._repair(self._app))
+        app = await self._stack.enter_async_context(opening)
+        place = place_of(app, env=env, file=file(), data_dir=data_dir())
+        if is_waited_for(place):
+            checked = await check(place)
+            if not checked.load:
+                await self._stack.aclose()
+                raise Unavailable("；".join(checked.said) or "嵌入模型与记忆库不一致（EMBED_MISMATCH_POLICY=refuse）")
+            self.later(self._repair(app))
+        else:
+            self.later(self._settle(app, place))
+        self._app = app
+
+    async def _settle(self, app: MemoryApp, place: Place) -> None:
+        await check(place)
+        await self._repair(app)
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside the reply; a failure is logged and disturbs nobody."""

@@ -16,15 +16,11 @@ from .scope import caller_with_rights
 
 
 def register(lifecycle: Lifecycle) -> None:
-    """Offer the surface tools in every chat, those of the knowledge base only while there is one."""
+    """Offer the surface tools in every chat once the services are open, those of the knowledge base only while there is one."""
     for tool in SURFACE:
-        _register(lifecycle, tool, offered=_always)
+        _register(lifecycle, tool, offered=lambda: lifecycle.is_open)
     for tool in KNOWLEDGE:
         _register(lifecycle, tool, offered=lambda: lifecycle.has_knowledge)
-
-
-def _always() -> bool:
-    return True
 
 
 def _register(lifecycle: Lifecycle, tool: ToolSpec, *, offered: Callable[[], bool]) -> None:

@@ -41,6 +41,7 @@ SWAPPED: Final = (
     "嵌入服务上的模型被换过（名字没变，向量变了），在重建之前只按字词检索、不写入新记忆，"
     "请换回原来的模型，或由主人运行 ambot memory reindex"
 )
+PASSAGE_SECONDS: Final = 10.0  # somebody in a chat waits for the answer
 RECHECK: Final = 600.0  # seconds a compared probe counts
 _KEPT: Final = 8
 _READS: Final = 3
@@ -138,7 +139,7 @@ class SpaceGuard:
             if not size or metadata.get(REBUILDING) != identity(await self._embedder.space()):
                 raise
             return np.zeros(size, dtype=np.float32)
-        return (await self._embedder.embed([text], purpose="passage"))[0]
+        return (await self._embedder.embed([text], purpose="passage", deadline=PASSAGE_SECONDS))[0]
 
     async def mark(self, collection: Collection) -> None:
         """Record this embedder's space and probe with the collection, whatever it was; reads no rows.

@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "reindex": (f"{_HERE}.upkeep:reindex", "用现在的嵌入模型重建全部向量"),
     "migrate-keys": (f"{_HERE}.upkeep:migrate_keys", "把旧的分区键迁移到现在的格式"),
     "reset-fingerprint": (f"{_HERE}.upkeep:reset_fingerprint", "只改指纹、不重建（确知模型没变时用）"),
+    "runs": (f"{_HERE}.runs:runs", "潜意识的整理记录：list show revert"),
     "export": (f"{_HERE}.transfer:export", "导出记忆为 NDJSON"),
     "import": (f"{_HERE}.transfer:import_", "从 NDJSON 导入记忆"),
 }
