@@ -37,6 +37,12 @@ class CompressionRules:
     zone: tzinfo = UTC
     timeout: float = 60.0
 
+    @property
+    def kept(self) -> int:
+        """Turns a compression leaves in place: half of the bound when ``keep_recent_turns`` would leave them all."""
+        few = self.keep_recent_turns < self.max_history_turns
+        return self.keep_recent_turns if few else self.max_history_turns // 2
+
     def __post_init__(self) -> None:
         if self.max_history_turns < 1 or self.keep_recent_turns < 0 or self.summary_max_chars < 1 or self.timeout <= 0:
             raise InvalidInput("max_history_turns、summary_max_chars 和超时必须大于 0，keep_recent_turns 不能是负数")

@@ -98,7 +98,7 @@ class Compression:
     def _plan(self, scope: Scope) -> Plan:
         self.sessions.settle(scope)
         data = self.files.read(layout.messages(scope)) or b""
-        return compaction.plan(data, keep=self.rules.keep_recent_turns, old_summary=self.stable.summary(scope))
+        return compaction.plan(data, keep=self.rules.kept, old_summary=self.stable.summary(scope))
 
     def _commit(self, scope: Scope, plan: Plan, summary: str) -> list[str] | None:
         """The archive files that grew; None when session or summary are no longer what the model read."""

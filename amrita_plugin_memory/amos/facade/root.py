@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
@@ -73,7 +74,7 @@ class Root:
 
 @dataclass(slots=True)
 class IdleFlush:
-    """Folds the index journal in some seconds after a change, at once when it has grown long, never twice at a time."""
+    """Work for quiet moments: the index journal is folded in some seconds after a change."""
 
     index: Index
     _timer: asyncio.TimerHandle | None = None
@@ -81,20 +82,24 @@ class IdleFlush:
 
     def poke(self) -> None:
         """Something may have changed; called on the event loop."""
-        if self._timer is None and not self._running:
+        if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(IDLE, self._start)
 
-    def _start(self) -> None:
-        self._timer = None
-        task = asyncio.get_running_loop().create_task(self._flush())
+    def spare(self, work: Callable[[], object]) -> None:
+        """Do something in the background that nobody waits for; `close` does."""
+        task = asyncio.get_running_loop().create_task(self._try(work))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    async def _flush(self) -> None:
+    def _start(self) -> None:
+        self._timer = None
+        self.spare(self.index.flush)
+
+    async def _try(self, work: Callable[[], object]) -> None:
         try:
-            await asyncio.to_thread(self.index.flush)
+            await asyncio.to_thread(work)
         except (AmritaMemoryError, OSError) as error:
-            log.warning("index journal stays for now: %s", type(error).__name__)
+            log.warning("%s is left for later: %s", getattr(work, "__name__", "work"), type(error).__name__)
 
     async def close(self) -> None:
         """Fold in what is left."""
@@ -102,7 +107,7 @@ class IdleFlush:
             self._timer.cancel()
             self._timer = None
         await asyncio.gather(*self._running)
-        await self._flush()
+        await self._try(self.index.flush)
 
 
 async def open_root(options: AMOSOptions, scope: Scope) -> Root:
@@ -141,6 +146,7 @@ async def open_root(options: AMOSOptions, scope: Scope) -> Root:
         idle=IdleFlush(index),
         workshop=services.build(options, llm, files=files, manifest=manifest, sessions=sessions, guard=guard),
     )
+    root.idle.spare(files.sweep)
     await _finish_import(root)
     if options.auto_grant_actor:
         await _grant(root, scope.actor)
@@ -151,7 +157,6 @@ def _open_files(options: AMOSOptions, scope: Scope) -> tuple[FileRoot, Manifest]
     files = FileRoot.open(options.root_dir, sync=options.fsync)
     manifest = manifests.prepare(files)
     files.make_dir(layout.user_dir(scope.actor) / "agents")
-    files.sweep()
     return files, manifest
 
 
