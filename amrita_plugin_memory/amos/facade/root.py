@@ -20,6 +20,7 @@ from amrita_plugin_memory.amos.monitor import Monitor
 from amrita_plugin_memory.amos.prompt import PromptBuilder
 from amrita_plugin_memory.amos.search import Search
 from amrita_plugin_memory.amos.tasks import TaskManager
+from amrita_plugin_memory.kernel.clock import Clock
 from amrita_plugin_memory.kernel.errors import AmritaMemoryError, Locked
 from amrita_plugin_memory.kernel.scope import Scope
 
@@ -32,6 +33,7 @@ from .workshop.services import Workshop
 log = logging.getLogger("amrita_memory.amos")
 
 IDLE: Final = 2.0  # seconds after a change until the index journal is folded in
+BREATH: Final = 20  # and at least so many times as long as the last folding took
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,15 @@ class IdleFlush:
     """Work for quiet moments: the index journal is folded in some seconds after a change."""
 
     index: Index
+    clock: Clock
+    _wait: float = IDLE
     _timer: asyncio.TimerHandle | None = None
     _running: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
 
     def poke(self) -> None:
         """Something may have changed; called on the event loop."""
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(IDLE, self._start)
+            self._timer = asyncio.get_running_loop().call_later(self._wait, self._start)
 
     def spare(self, work: Callable[[], object]) -> None:
         """Do something in the background that nobody waits for; `close` does."""
@@ -93,7 +97,12 @@ class IdleFlush:
 
     def _start(self) -> None:
         self._timer = None
-        self.spare(self.index.flush)
+        self.spare(self._fold)
+
+    def _fold(self) -> None:
+        begun = self.clock.monotonic()
+        self.index.flush()
+        self._wait = max(IDLE, BREATH * (self.clock.monotonic() - begun))
 
     async def _try(self, work: Callable[[], object]) -> None:
         try:
@@ -143,7 +152,7 @@ async def open_root(options: AMOSOptions, scope: Scope) -> Root:
         tasks=TaskManager(files, clock=options.clock, publish=events.publish),
         bundles=PortabilityManager(files, index, options.clock),
         monitor=Monitor(files, options.clock),
-        idle=IdleFlush(index),
+        idle=IdleFlush(index, options.clock),
         workshop=services.build(options, llm, files=files, manifest=manifest, sessions=sessions, guard=guard),
     )
     root.idle.spare(files.sweep)

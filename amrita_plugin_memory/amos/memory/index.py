@@ -1,8 +1,7 @@
 """``index.json``: keywords and tags of files, as the reference implementation reads and writes it, without its cost.
 
 A small index is rewritten for each change. A big one gets its changes appended to ``index.journal``, one line each, and
-`flush` folds them in: when the journal has grown to a quarter of the index, when the library is idle, before an export
-and at the end. The truth is the files: `rebuild` makes the index anew and keeps the tags, which stand nowhere else.
+`flush` folds them in some time later and at the end. The truth is the files: `rebuild` makes the index anew and keeps the tags, which stand nowhere else.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from amrita_plugin_memory.amos.ground.formats import decode, dump_line, dump_map
 from .entries import Entries, apply, entry_for, tags_of
 
 _SMALL: Final = 16 * 1024  # bytes up to which an index is rewritten for each change
-_LONG: Final = 64 * 1024  # bytes a journal may always grow to
 _FOLDING: Final = PurePosixPath("index.journal.folding")
 _BROKEN: Final = PurePosixPath("index.json.bak")
 _PARTS: Final = (layout.INDEX, _FOLDING, layout.INDEX_JOURNAL)
@@ -92,11 +90,6 @@ class Index:
         """Bytes of the journal that are not folded in."""
         stamps = [self.files.stamp(path) for path in (_FOLDING, layout.INDEX_JOURNAL)]
         return sum(stamp.size for stamp in stamps if stamp is not None)
-
-    def is_due(self) -> bool:
-        """True when the journal has grown so far that folding it in costs little per change."""
-        stamp = self.files.stamp(layout.INDEX)
-        return self.pending() > max(_LONG, 0 if stamp is None else stamp.size // 4)
 
     def flush(self) -> None:
         """Fold the journal into ``index.json``; what a killed flush left is folded in as well."""

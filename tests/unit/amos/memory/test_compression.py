@@ -341,3 +341,8 @@ def test_bounds_that_make_no_sense_are_refused(wrong):
         CompressionRules(**wrong)
     assert CompressionRules().zone is UTC
     assert datetime.now(UTC)
+
+
+async def test_a_bound_below_the_kept_turns_still_compresses(tmp_path):
+    desk = Desk(tmp_path, lambda text, _: "s", max_history_turns=4)
+    assert (await desk.compression.after_turn(S1, desk.fill(5))).kept_turns == 2
