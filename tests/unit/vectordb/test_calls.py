@@ -5,7 +5,13 @@ import threading
 import pytest
 
 from amrita_plugin_memory.kernel.clock import ManualClock
-from amrita_plugin_memory.kernel.errors import AmritaMemoryError, InvalidInput, NotFound, SpaceMismatch, StoreUnavailable
+from amrita_plugin_memory.kernel.errors import (
+    AmritaMemoryError,
+    InvalidInput,
+    NotFound,
+    SpaceMismatch,
+    StoreUnavailable,
+)
 from amrita_plugin_memory.vectordb.calls import Calls, Missing, Stale, TooSlow, translate
 
 
@@ -162,7 +168,10 @@ def foreign(module, name, text="", base=Exception):
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (foreign("chromadb.errors", "InvalidArgumentError", "expecting embedding with dimension of 8, got 3"), SpaceMismatch),
+        (
+            foreign("chromadb.errors", "InvalidArgumentError", "expecting embedding with dimension of 8, got 3"),
+            SpaceMismatch,
+        ),
         (foreign("chromadb.errors", "NotFoundError", "Collection [x] does not exist."), Missing),
         (foreign("chromadb.errors", "InternalError", "Error executing plan: Error finding id"), Stale),
         (foreign("chromadb.errors", "InternalError", "database is locked"), StoreUnavailable),
