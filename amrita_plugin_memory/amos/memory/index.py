@@ -1,7 +1,8 @@
 """``index.json``: keywords and tags of files, as the reference implementation reads and writes it, without its cost.
 
 A small index is rewritten for each change. A big one gets its changes appended to ``index.journal``, one line each, and
-`flush` folds them in some time later and at the end. The truth is the files: `rebuild` makes the index anew and keeps the tags, which stand nowhere else.
+`flush` folds them in some time later and at the end. The truth is the files: `rebuild` makes the index anew and keeps
+the tags, which stand nowhere else.
 """
 
 from __future__ import annotations
