@@ -16,7 +16,7 @@ from .scope import caller_with_rights
 
 
 def register(lifecycle: Lifecycle) -> None:
-    """Offer the surface tools in every chat once the services are open, those of the knowledge base only while there is one."""
+    """Offer the surface tools once the services are open, those of the knowledge base only while there is one."""
     for tool in SURFACE:
         _register(lifecycle, tool, offered=lambda: lifecycle.is_open)
     for tool in KNOWLEDGE:
