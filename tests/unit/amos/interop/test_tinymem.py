@@ -55,7 +55,7 @@ async def looked_at(amos):
         "knowledge": await amos.list_knowledge(),
         "entry": await amos.get_knowledge("geo", "hangzhou"),
         "tagged": await amos.list_by_tag("t"),
-        "value": await amos.get_profile("称呼"),
+        "value": await amos.get_profile("称呼") if hasattr(tinymem_os.AMOS, "get_profile") else None,  # since 0.6.1
         "found": sorted(hit.path for hit in await amos.search("hotel")),
     }
 
