@@ -114,13 +114,13 @@ def allows(resource: str, action: Action, actor: str, *, lists: Lists, author: s
     if owner is not None and lists.user is not None:
         if lists.user == "broken":
             return action == "read" and actor == owner
-        return _grants(lists.user, _spellings(parts, owner), action, actor, author)
+        return _grants(lists.user, _spellings(parts, owner), action, actor=actor, author=author)
     if lists.everyone == "broken":
         return action == "read" and actor == owner
     if (owner == actor and action != "execute") or (parts[0] == "shared" and action == "read"):
         return True
     everyone = lists.everyone or AclFile(owner=author, default=dict.fromkeys(ACTIONS, ("system",)))
-    return _grants(everyone, _spellings(parts, owner), action, actor, author)
+    return _grants(everyone, _spellings(parts, owner), action, actor=actor, author=author)
 
 
 def matches(pattern: str, resource: str) -> bool:
@@ -128,7 +128,7 @@ def matches(pattern: str, resource: str) -> bool:
     return _meets(pattern.strip("/").split("/"), _parts(resource))
 
 
-def _grants(acl: AclFile, spellings: Sequence[list[str]], action: Action, actor: str, author: str) -> bool:
+def _grants(acl: AclFile, spellings: Sequence[list[str]], action: Action, *, actor: str, author: str) -> bool:
     for entry in acl.entries:
         pattern = entry.resource.strip("/").split("/")
         met = action in entry.allow and any(_meets(pattern, spelling) for spelling in spellings)

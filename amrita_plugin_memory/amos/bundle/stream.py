@@ -175,13 +175,13 @@ def unpack(chunks: Iterator[bytes], limits: Limits) -> Iterator[Member]:
         if count > limits.members:
             raise BundleError(f"数据包里的文件超过 {limits.members:,} 个，已拒绝")
         name, long_name = _decoded(long_name or _short_name(head)), None
-        yield _member(stream, name, kind, size, limits)
+        yield _member(stream, name, kind, size)
 
 
-def _member(stream: _Gunzip, name: str, kind: bytes, size: int, limits: Limits) -> Member:
+def _member(stream: _Gunzip, name: str, kind: bytes, size: int) -> Member:
     if kind in (b"0", b"\0", b"7") and not name.endswith("/"):
-        if size > limits.file:
-            raise BundleError(f"数据包里有文件超过 {limits.file:,} 字节，已拒绝")
+        if size > stream.limits.file:
+            raise BundleError(f"数据包里有文件超过 {stream.limits.file:,} 字节，已拒绝")
         return Member(name, "file", _body(stream, size))
     if kind == b"5" or name.endswith("/"):
         return Member(name, "folder")
