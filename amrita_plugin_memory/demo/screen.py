@@ -48,7 +48,7 @@ class Screen:
         )
         needs = "不需要密钥，也不连外网。" if scripted else "密钥只经环境变量传给机器人。"
         body = f"真实的 AmritaBot，模拟的 QQ 客户端，内嵌的向量模型；{needs}\n{who}"
-        self.console.print(Panel(Text(body), title="amrita-memory demo", border_style="cyan", expand=False))
+        self.console.print(Panel(Text(body), title="amrita-memory demo", border_style="cyan", expand=False), soft_wrap=False)
 
     def place(self, settings: BotSettings, folder: str) -> None:
         """Where the bot can be looked at."""
