@@ -15,7 +15,7 @@ from .cache import PartitionCache
 from .calls import Missing, Stale
 from .connection import BATCH, Connection
 from .directory import COMMITS_OF_A_WRITE
-from .fetch import VECTOR_PAGE
+from .fetch import FETCH
 from .link import Link
 from .ports import PAGE, Partition, Row, Scalar
 from .rows import batches, changed_metadata, check_new, in_order, partition_of, runs, stored_metadata
@@ -102,7 +102,7 @@ class ChromaCollection:
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Row]:
         """The stored rows among ``ids``, in that order."""
         found: list[Row] = []
-        for batch in batches(list(dict.fromkeys(ids)), VECTOR_PAGE if vectors else PAGE):
+        for batch in batches(list(dict.fromkeys(ids)), FETCH):
             found += await self._read(
                 lambda c, batch=batch: fetch.by_ids(c.collection(self._name), batch, vectors=vectors)
             )
