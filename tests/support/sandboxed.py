@@ -22,20 +22,19 @@ class _Loop:
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._boxes: dict[tuple[str, bool], Sandbox] = {}
+        self._boxes: dict[str, Sandbox] = {}
 
     def run(self, engine: str, code: str, params: dict[str, Any], timeout: float, network: bool) -> Any:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             threading.Thread(target=self._loop.run_forever, daemon=True).start()
-        box = self._boxes.get((engine, network))
+        box = self._boxes.get(engine)
         if box is None:
-            port = params.get("port")
-            ports = frozenset((80, 443, port)) if isinstance(port, int) else frozenset((80, 443))
-            hosts = ("*",) if network else ()
-            options = SandboxOptions(engine=engine, allow_network=network, hosts=hosts, ports=ports)  # type: ignore[arg-type]
-            box = self._boxes[engine, network] = Sandbox(options, {})
-        work = asyncio.run_coroutine_threadsafe(box.run(code, params, timeout=timeout), self._loop)
+            options = SandboxOptions(engine=engine, allow_network=True, hosts=("*",), ports=frozenset(range(1, 65536)))  # type: ignore[arg-type]
+            box = self._boxes[engine] = Sandbox(options, {})
+        work = asyncio.run_coroutine_threadsafe(
+            box.run(code, params, timeout=timeout, allow_network=network), self._loop
+        )
         return work.result().value
 
 

@@ -68,7 +68,8 @@ class SessionAnalyzer:
             if not new:
                 return before or SessionAnalysis()
             insight = rules.merged(before, await self._analysis(new, before))
-            await asyncio.to_thread(state.save, self.files, scope, turns, insight, iso_seconds(self.clock.now()))
+            now = iso_seconds(self.clock.now())
+            await asyncio.to_thread(state.save, self.files, scope, turns, insight=insight, now=now)
             return insight
 
     async def facts(self, scope: Scope, turn_count: int = 10) -> list[str]:

@@ -37,7 +37,7 @@ def load(files: FileRoot, scope: Scope) -> tuple[list[str], SessionAnalysis | No
     return known, stored_insight(insight if isinstance(insight, dict) else None)  # pyright: ignore[reportUnknownArgumentType]
 
 
-def save(files: FileRoot, scope: Scope, turns: Sequence[Turn], insight: SessionAnalysis, now: str) -> None:
+def save(files: FileRoot, scope: Scope, turns: Sequence[Turn], *, insight: SessionAnalysis, now: str) -> None:
     """Remember that everything up to the last of ``turns`` has been analysed."""
     state: dict[str, Any] = {
         "lastAnalyzedTurn": sum(len(turn.lines) for turn in turns),

@@ -81,7 +81,13 @@ class ToolRunner:
         return (await self._run(scope, name, params, timeout_ms))[0]
 
     async def attempt(
-        self, scope: Scope, asset_type: str, name: str, params: Mapping[str, Any] | None, timeout_ms: float | None
+        self,
+        scope: Scope,
+        asset_type: str,
+        name: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout_ms: float | None = None,
     ) -> AssetExecutionResult:
         """Run a tool; every refusal and failure is part of the result."""
         begin = time.perf_counter()
@@ -113,7 +119,7 @@ class ToolRunner:
         self.budget.spend(scope.actor)
         seconds = None if timeout_ms is None else timeout_ms / 1000
         if self.executor is not None:
-            return await self._by_program(self.executor, code, language, params, seconds), ""
+            return await self._by_program(self.executor, code, language, params=params, seconds=seconds), ""
         if language != "python":
             raise InvalidAssetError(f"沙箱只能运行 Python，工具 {name} 是 {language}")
         engine: EngineName | None = "process" if metadata.get("engine") == "process" else None
@@ -121,7 +127,7 @@ class ToolRunner:
         return ran.value, ran.output
 
     async def _by_program(
-        self, executor: Executor, code: str, language: str, params: Mapping[str, Any] | None, seconds: float | None
+        self, executor: Executor, code: str, language: str, *, params: Mapping[str, Any] | None, seconds: float | None
     ) -> Any:
         limit = self.sandbox.options.timeout if seconds is None else seconds
         try:

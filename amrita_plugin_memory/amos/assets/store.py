@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from amrita_plugin_memory.amos.errors import AssetExistsError, AssetNotFoundError
 from amrita_plugin_memory.amos.ground import FileRoot, layout, uris
@@ -255,4 +255,4 @@ class AssetStore:
         return [name for name, text in update.code_files.items() if text is not None]
 
 
-_WORDS = {"tool": "工具", "page": "页面", "app": "应用"}
+_WORDS: Final = {"tool": "工具", "page": "页面", "app": "应用"}

@@ -11,6 +11,7 @@ from amrita_plugin_memory.amos.assets.runner import Executor
 from amrita_plugin_memory.amos.facade.verbs import Verbs
 from amrita_plugin_memory.amos.ground import layout
 from amrita_plugin_memory.kernel.clock import iso_seconds
+from amrita_plugin_memory.kernel.errors import InvalidInput
 
 
 class AssetVerbs(Verbs):
@@ -28,13 +29,13 @@ class AssetVerbs(Verbs):
         asset_type: str,
         name: str,
         definition: str,
+        *parts: Mapping[str, Any] | None,
         code_files: Mapping[str, str] | None = None,
         metadata: Mapping[str, Any] | None = None,
-        *,
         schema: Mapping[str, Any] | None = None,
         shared: bool = False,
     ) -> str:
-        """Make an asset, whole or not at all; its address.
+        """Make an asset, whole or not at all; its address. ``parts`` are code files and metadata, also by keyword.
 
         Raises:
             AssetExistsError: the name is taken.
@@ -43,7 +44,8 @@ class AssetVerbs(Verbs):
         """
         asset = self.root.workshop.assets.at(self._owner(shared), asset_type, name)
         await self._may("write", asset.folder)
-        draft = AssetDraft(definition, code_files or {}, metadata or {}, schema)
+        files, own = _parts(parts, code_files, metadata)
+        draft = AssetDraft(definition, files, own, schema)
         made = await asyncio.to_thread(
             self.root.workshop.assets.create, asset, draft, author=self.scope.actor, now=self._now()
         )
@@ -56,12 +58,14 @@ class AssetVerbs(Verbs):
         asset_type: str,
         name: str,
         definition: str | None = None,
+        *parts: Mapping[str, Any] | None,
         code_files: Mapping[str, str | None] | None = None,
         metadata_updates: Mapping[str, Any] | None = None,
-        *,
         schema: Mapping[str, Any] | None = None,
     ) -> str:
         """Change an asset: its old version becomes a backup, its version goes up; its address.
+
+        ``parts`` are code files and metadata updates, also by keyword.
 
         Raises:
             AssetNotFoundError: there is none.
@@ -69,7 +73,8 @@ class AssetVerbs(Verbs):
 
         """
         asset = await self._asset(asset_type, name, "write")
-        update = AssetUpdate(definition, code_files or {}, metadata_updates or {}, schema)
+        files, own = _parts(parts, code_files, metadata_updates)
+        update = AssetUpdate(definition, files, own, schema)
         await self._updated(asset, update)
         await self._emit("assetUpdated", self._about(asset))
         return asset.uri
@@ -138,7 +143,7 @@ class AssetVerbs(Verbs):
         self, asset_type: str, name: str, input: Mapping[str, Any] | None = None, timeout_ms: float | None = None
     ) -> AssetExecutionResult:
         """Run a tool; refusals and failures are part of the result. Needs the right to execute it."""
-        result = await self.root.workshop.runner.attempt(self.scope, asset_type, name, input, timeout_ms)
+        result = await self.root.workshop.runner.attempt(self.scope, asset_type, name, input, timeout_ms=timeout_ms)
         await self._ran(name, result.ok)
         return result
 
@@ -219,3 +224,11 @@ class AssetVerbs(Verbs):
     @staticmethod
     def _about(asset: Asset) -> dict[str, Any]:
         return {"uri": asset.uri, "assetType": asset.type, "name": asset.name}
+
+
+def _parts(given: tuple[Mapping[str, Any] | None, ...], *named: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """Code files and metadata, from where the caller put them."""
+    if len(given) > len(named):
+        raise InvalidInput("参数太多，用法：(asset_type, name, definition, code_files, metadata)")
+    placed = (*given, *(None for _ in named[len(given) :]))
+    return [one if one is not None else place or {} for one, place in zip(named, placed, strict=True)]

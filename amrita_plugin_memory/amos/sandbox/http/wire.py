@@ -53,7 +53,8 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         port: int,
         timeout: float | None = None,  # noqa: ASYNC109 - the base class asks for it
         local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
+        *more: Any,
+        **options: Any,
     ) -> httpcore.AsyncNetworkStream:
         """A stream to the first of the checked addresses that answers."""
         addresses = await self.resolve(host, port)
@@ -62,7 +63,7 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         failure: Exception = HttpFailed(f"找不到主机 {host[:80]}，请检查网址")
         for address in addresses[:_ADDRESSES]:
             try:
-                return await self.inner.connect_tcp(address, port, timeout, local_address, socket_options)
+                return await self.inner.connect_tcp(address, port, timeout, local_address, *more, **options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure

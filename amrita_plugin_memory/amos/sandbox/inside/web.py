@@ -21,6 +21,7 @@ class Request:
         url: str,
         data: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        *,
         origin_req_host: str | None = None,
         unverifiable: bool = False,
         method: str | None = None,

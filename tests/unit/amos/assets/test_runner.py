@@ -53,7 +53,7 @@ async def test_both_doors_ask_the_access_list_about_the_place_of_the_tool(store:
     denied = runner(store, box, "execute users/u1/assets/tools/other")
     with pytest.raises(ACLDeniedError):
         await denied.run(ME, "w")
-    result = await denied.attempt(ME, "tool", "w", None, None)
+    result = await denied.attempt(ME, "tool", "w")
     assert (result.ok, result.error_type, box.ran) == (False, "ACLDeniedError", [])
 
 
@@ -85,7 +85,7 @@ async def test_what_cannot_run_is_said_in_the_result(store: AssetStore) -> None:
         ("tool", "nope", "没有名为"),
         ("spoon", "w", "类型"),
     ):
-        result = await here.attempt(ME, kind, name, {}, None)
+        result = await here.attempt(ME, kind, name, {})
         assert not result.ok
         assert word in (result.error or "")
 
