@@ -61,74 +61,81 @@ class L3:
     amos: AMOS
 
 
-async def open_l3(
-    ports: L3Ports,
-    *,
-    stack: AsyncExitStack,
-    facts: Facts,
-    memo: Memo,
-    knowledge: Callable[[AmosEntryFiles], Knowledge],
-    file: Callable[[], FileSettings],
-    data_dir: Path,
-    clock: Clock,
-) -> L3:
-    """Open the root, take over old files, repair the knowledge base and start the trigger."""
+@dataclass(frozen=True, slots=True)
+class Below:
+    """The services that L3 stands on. ``knowledge`` builds the knowledge base over files of the root."""
 
-    async def summarise(account: str, talk: str) -> str:
-        return (await ports.reasoner.write(account=account, system=_SUMMARY, text=talk))[0]
+    facts: Facts
+    memo: Memo
+    knowledge: Callable[[AmosEntryFiles], Knowledge]
+    file: Callable[[], FileSettings]
+    data_dir: Path
+    clock: Clock
 
+
+async def open_l3(ports: L3Ports, below: Below, *, stack: AsyncExitStack) -> L3:
+    """Open the root, take over old files, build the knowledge base and start the trigger."""
+    amos = await _root(ports, below)
+    stack.push_async_callback(amos.close)
+    await _seed_soul(amos, ports)
+    prompts = Prompts(ports.config_dir)
+    await asyncio.to_thread(prompts.ensure)
+    profiles, files = AmosProfiles(amos), AmosEntryFiles(amos.handle)
+    settings = below.file().subconscious
+    await take_over(below.data_dir, account=next(iter(settings.targets), ""), profiles=profiles, files=files)
+    transcripts = _transcripts(amos, ports, below)
+    base = below.knowledge(files) if settings.enable_knowledge else None
+
+    async def character(account: str) -> str:
+        return await amos.handle.at(UniId.private(account).key()).get_soul()
+
+    parts = Collaborators(
+        facts=below.facts,
+        memo=below.memo,
+        knowledge=base,
+        profiles=profiles,
+        transcripts=transcripts,
+        states=ports.states,
+        due=DueRuns(amos.task_manager),
+        timer=ports.timer,
+        messenger=ports.messenger,
+        cycle=Cycle(
+            reasoner=ports.reasoner,
+            prompts=prompts,
+            journal=Journal(below.data_dir / RUNS),
+            messenger=ports.messenger,
+            clock=below.clock,
+            character=character,
+        ),
+        clock=below.clock,
+    )
+    owner = f"{socket.gethostname()}:{os.getpid()}"
+    service = Subconscious(parts, settings=lambda: below.file().subconscious, owner=owner)
+    await service.start()
+    stack.push_async_callback(service.stop)
+    return L3(service, base, transcripts, amos)
+
+
+async def _root(ports: L3Ports, below: Below) -> AMOS:
     async def condense(text: str, instruction: str) -> str:
         return (await ports.reasoner.write(account="", system=instruction, text=text))[0]
 
-    amos = await AMOS.create(
-        root_dir=data_dir / ROOT,
+    return await AMOS.create(
+        root_dir=below.data_dir / ROOT,
         actor=SYSTEM,
-        clock=clock,
+        clock=below.clock,
         archive_zone=getattr(ports.zone, "key", "UTC"),
         max_history_turns=HISTORY_TURNS,
         keep_recent_turns=RECENT_TURNS,
         summarize_fn=condense,
     )
-    stack.push_async_callback(amos.close)
-    await _seed_soul(amos, ports)
-    prompts, journal = Prompts(ports.config_dir), Journal(data_dir / RUNS)
-    await asyncio.to_thread(prompts.ensure)
-    profiles, files = AmosProfiles(amos), AmosEntryFiles(amos.handle)
-    transcripts = AmosTranscripts(amos, clock=clock, zone=ports.zone, summarise=summarise)
-    first = next(iter(file().subconscious.targets), "")
-    await take_over(data_dir, account=first, profiles=profiles, files=files)
-    base = knowledge(files) if file().subconscious.enable_knowledge else None
 
-    async def character(account: str) -> str:
-        return await amos.handle.at(UniId.private(account).key()).get_soul()
 
-    service = Subconscious(
-        Collaborators(
-            facts=facts,
-            memo=memo,
-            knowledge=base,
-            profiles=profiles,
-            transcripts=transcripts,
-            states=ports.states,
-            due=DueRuns(amos.task_manager),
-            timer=ports.timer,
-            messenger=ports.messenger,
-            cycle=Cycle(
-                reasoner=ports.reasoner,
-                prompts=prompts,
-                journal=journal,
-                messenger=ports.messenger,
-                clock=clock,
-                character=character,
-            ),
-            clock=clock,
-        ),
-        settings=lambda: file().subconscious,
-        owner=f"{socket.gethostname()}:{os.getpid()}",
-    )
-    await service.start()
-    stack.push_async_callback(service.stop)
-    return L3(service, base, transcripts, amos)
+def _transcripts(amos: AMOS, ports: L3Ports, below: Below) -> AmosTranscripts:
+    async def summarise(account: str, talk: str) -> str:
+        return (await ports.reasoner.write(account=account, system=_SUMMARY, text=talk))[0]
+
+    return AmosTranscripts(amos, clock=below.clock, zone=ports.zone, summarise=summarise)
 
 
 async def _seed_soul(amos: AMOS, ports: L3Ports) -> None:

@@ -20,7 +20,7 @@ from amrita_plugin_memory.subconscious import Subconscious
 from amrita_plugin_memory.vectordb import VectorStore, open_store
 
 from .deferred import DeferredEmbedder
-from .l3 import L3, L3Ports, open_l3
+from .l3 import L3, Below, L3Ports, open_l3
 
 CHROMA: Final = "vector_db.chroma"  # name of the local store below the data directory, as the published plugin has it
 
@@ -91,16 +91,8 @@ async def open_app(
 
         running = None
         if l3 is not None and file().subconscious.enabled and file().subconscious.targets:
-            running = await open_l3(
-                l3,
-                stack=stack,
-                facts=facts,
-                memo=memo,
-                knowledge=knowledge,
-                file=file,
-                data_dir=data_dir,
-                clock=time,
-            )
+            below = Below(facts=facts, memo=memo, knowledge=knowledge, file=file, data_dir=data_dir, clock=time)
+            running = await open_l3(l3, below, stack=stack)
         yield MemoryApp(facts=facts, memo=memo, store=opened, embedder=chosen, l3=running)
 
 

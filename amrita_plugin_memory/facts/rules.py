@@ -80,6 +80,9 @@ def same_text(content: str) -> str:
 
 def short_ids(ids: Sequence[str]) -> dict[str, str]:
     """The shortest prefix of each id, at least eight characters, that no other of ``ids`` shares."""
+    heads = [one[:SHOWN_ID] for one in ids]
+    if len(set(heads)) == len(ids):  # as good as always: a read must not pay for comparing ids
+        return dict(zip(ids, heads, strict=True))
     ordered = sorted(ids)
     return {
         one: one[: max(SHOWN_ID, _shared(one, ordered[i - 1] if i else ""), _shared(one, _next(ordered, i)))]

@@ -100,9 +100,7 @@ class Facts:
 
         """
         key = caller.partition(scope).key()
-        fact = self._new(
-            caller, key, scope, checked_content(content), checked_tags(tags), checked_importance(importance)
-        )
+        fact = self._new(caller, key, scope, content=content, tags=tags, importance=importance)
         collection = await self._collection()
         self._admit(await collection.partition(key), fact.content)
         vector = await self._vector(collection, fact.content)
@@ -241,16 +239,14 @@ class Facts:
     async def _vector(self, collection: Collection, content: str) -> Matrix:
         return await self._guard.passage(collection, content)
 
-    def _new(
-        self, caller: Caller, key: str, scope: ScopeName, content: str, tags: str, importance: Importance
-    ) -> Fact:  # fmt: skip
+    def _new(self, caller: Caller, key: str, scope: ScopeName, *, content: str, tags: str, importance: str) -> Fact:
         return Fact(
             id=uuid4().hex,
-            content=content,
+            content=checked_content(content),
             partition=key,
             scope=scope,
-            tags=tags,
-            importance=importance,
+            tags=checked_tags(tags),
+            importance=checked_importance(importance),
             created_at=self._now(),
             author=caller.user.key(),
             door=caller.door,

@@ -14,7 +14,7 @@ from amrita_plugin_memory.knowledge import Knowledge
 from amrita_plugin_memory.memo import Memo
 from amrita_plugin_memory.settings import SubconsciousSettings
 
-from .state import CycleState
+from .rules.state import CycleState
 
 Kind: TypeAlias = Literal["fact", "knowledge", "profile", "memo"]
 

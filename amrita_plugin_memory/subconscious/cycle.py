@@ -21,7 +21,7 @@ from .bench import Bench
 from .journal import Journal, RunRecord, Step
 from .ports import Limits, Messenger, Outcome, Reasoner, ReasoningFailed
 from .prompts import Prompts
-from .state import MAX_PENDING, CycleState
+from .rules.state import MAX_PENDING, CycleState
 from .toolbox import TOOLBOX
 
 _log = logging.getLogger("amrita_memory.subconscious")

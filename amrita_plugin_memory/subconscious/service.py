@@ -21,12 +21,12 @@ from amrita_plugin_memory.knowledge import Knowledge
 from amrita_plugin_memory.memo import Memo
 from amrita_plugin_memory.settings import SubconsciousSettings
 
-from .backoff import Backoff, Plan
 from .bench import Bench, Profiles, Transcripts
 from .cycle import Cycle, Ran
 from .due import DueRuns
 from .ports import Messenger, StateStore, Timer
-from .state import CycleState, dump, load
+from .rules.backoff import Backoff, Plan
+from .rules.state import CycleState, dump, load
 
 _log = logging.getLogger("amrita_memory.subconscious")
 GRACE: Final = timedelta(seconds=60)  # a run missed during downtime waits this long after the start

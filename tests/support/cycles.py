@@ -17,7 +17,7 @@ from amrita_plugin_memory.subconscious.due import DueRuns
 from amrita_plugin_memory.subconscious.journal import Journal
 from amrita_plugin_memory.subconscious.memory import ManualTimer, MemoryMessenger, MemoryStateStore, ScriptedReasoner
 from amrita_plugin_memory.subconscious.prompts import Prompts
-from amrita_plugin_memory.subconscious.state import CycleState, load
+from amrita_plugin_memory.subconscious.rules.state import CycleState, load
 from amrita_plugin_memory.subconscious.transcripts import AmosProfiles, AmosTranscripts
 
 from .services import Twins, make

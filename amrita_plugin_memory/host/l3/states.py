@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from amrita_plugin_memory.host.orm import SubconsciousState
 from amrita_plugin_memory.host.stores import database
 from amrita_plugin_memory.kernel.errors import StoreUnavailable
-from amrita_plugin_memory.subconscious.state import parse_payload
+from amrita_plugin_memory.subconscious.rules.state import parse_payload
 
 _TRIES: Final = 20
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from amrita_plugin_memory.facts import Fact, Listed
 from amrita_plugin_memory.kernel.text import cut, one_line
 from amrita_plugin_memory.subconscious.bench import Bench
-from amrita_plugin_memory.subconscious.dedup import groups
+from amrita_plugin_memory.subconscious.rules.dedup import groups
 
 Importance = Literal["low", "medium", "high"]
 Id = Annotated[str, Field(description="记忆编号")]

@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amrita_plugin_memory.subconscious.backoff import Backoff, Plan
+from amrita_plugin_memory.subconscious.rules.backoff import Backoff, Plan
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 backoffs = st.builds(Backoff, st.floats(1, 1440), st.floats(1, 10, allow_nan=False), st.floats(60, 10080))

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amrita_plugin_memory.subconscious.backoff import Plan
-from amrita_plugin_memory.subconscious.budget import Spent
-from amrita_plugin_memory.subconscious.dedup import groups
-from amrita_plugin_memory.subconscious.state import MAX_SUGGESTIONS, CycleState, dump, load, parse_payload
+from amrita_plugin_memory.subconscious.rules.backoff import Plan
+from amrita_plugin_memory.subconscious.rules.budget import Spent
+from amrita_plugin_memory.subconscious.rules.dedup import groups
+from amrita_plugin_memory.subconscious.rules.state import MAX_SUGGESTIONS, CycleState, dump, load, parse_payload
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 anything = st.recursive(
