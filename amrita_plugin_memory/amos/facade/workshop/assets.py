@@ -167,11 +167,14 @@ class AssetVerbs(Verbs):
             await self._ran(name, ok)
         return value
 
-    async def approve_tool(self, name: str) -> str:
-        """Let a tool's code as it is now run where approval is required. Only the system's own actor may; the hash."""
-        asset = await self._asset("tool", name, "read")
-        await self.root.guard.assert_permission(f"acl/approvals/{asset.name}", "write", self.scope.actor)
-        return await self.root.workshop.runner.approve(self.scope, name)
+    async def approve_tool(self, name: str, *, actor: str | None = None) -> str:
+        """Let a tool's code as it is now run where approval is required; the hash of the code.
+
+        ``actor`` is whose tool it is, the handle's own without. Only who may write the system's lists may approve.
+        """
+        scope = self.scope if actor is None else layout.make_scope(actor)
+        await self.root.guard.assert_permission("acl/approvals", "write", self.scope.actor)
+        return await self.root.workshop.runner.approve(scope, name)
 
     async def _ran(self, name: str, ok: bool) -> None:
         await self._emit("tool_executed", {"toolName": str(name)[:64], "ok": ok})
