@@ -96,8 +96,12 @@ def _target(files: FileRoot, path: str) -> Path | None:
 def _files_of(tree: Path, path: str) -> list[str]:
     if not (tree / path).is_dir():
         return [path]
-    found = [Path(folder, name) for folder, _, names in os.walk(tree / path) for name in names]
-    return sorted(file.relative_to(tree).as_posix() for file in found)
+    skipped = len(str(tree)) + 1
+    found: list[str] = []
+    for folder, _, names in os.walk(tree / path):
+        below = folder[skipped:].replace(os.sep, "/")
+        found += (f"{below}/{name}" if below else name for name in names)
+    return sorted(found)
 
 
 def _is_same(new: Path, old: Path) -> bool:

@@ -92,6 +92,8 @@ def index_entries(entries: Mapping[str, Mapping[str, Any]], paths: set[str]) -> 
 
 def incoming(path: str, data: bytes, mapping: Mapping[str, str], *, trust_tools: bool) -> bytes:
     """The bytes that are stored: actors renamed inside lists and metadata, tools made drafts."""
+    if not path.endswith(".json"):
+        return data
     parts = path.split("/")
     if parts[-1] == "acl.json" or path == "acl/global.acl.json":
         return _mapped_list(data, mapping)

@@ -102,26 +102,33 @@ class _Gunzip:
     limits: Limits
     _inflate: Any = field(default_factory=lambda: zlib.decompressobj(_GZIP))
     _input: bytes = b""
-    _ready: bytearray = field(default_factory=bytearray)
+    _ready: bytes = b""
+    _at: int = 0
     _came: int = 0
     _gave: int = 0
     _ended: bool = False
 
     def read(self, size: int) -> bytes:
         """Exactly ``size`` bytes; fewer only at the end."""
-        while len(self._ready) < size and self._more():
-            pass
-        taken = bytes(self._ready[:size])
-        del self._ready[:size]
+        end = self._at + size
+        if end > len(self._ready):
+            parts = [self._ready[self._at :]]
+            missing = size - len(parts[0])
+            while missing > 0 and (data := self._more()) is not None:
+                parts.append(data)
+                missing -= len(data)
+            self._ready, self._at, end = b"".join(parts), 0, size
+        taken = self._ready[self._at : end]
+        self._at = min(end, len(self._ready))
         return taken
 
-    def _more(self) -> bool:
+    def _more(self) -> bytes | None:
         if not self._input and not self._next_chunk():
             if self._ended or not self._came:
-                return False
+                return None
             raise BundleError("数据包不完整，可能没有传输完")
         try:
-            data = self._inflate.decompress(self._input, _CHUNK)
+            data: bytes = self._inflate.decompress(self._input, _CHUNK)
         except zlib.error as error:
             raise BundleError("不是有效的 .amos 数据包（gzip 已损坏）") from error
         self._input = self._inflate.unconsumed_tail
@@ -129,10 +136,9 @@ class _Gunzip:
         if self._ended:
             rest = self._inflate.unused_data.lstrip(b"\0")
             self._inflate, self._input = zlib.decompressobj(_GZIP), rest
-        self._ready += data
         self._gave += len(data)
         self._check()
-        return True
+        return data
 
     def _next_chunk(self) -> bool:
         self._input = next(self.chunks, b"")
