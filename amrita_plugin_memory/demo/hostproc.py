@@ -43,8 +43,9 @@ def tool_dirs() -> tuple[Path, ...]:
 class HostProcess:
     """One bot folder and the process that serves it; may be started again after it was stopped."""
 
-    def __init__(self, folder: Path, env: Mapping[str, str], *, log: Path) -> None:
+    def __init__(self, folder: Path, env: Mapping[str, str], *, log: Path, python: str = sys.executable) -> None:
         self._folder = folder
+        self._python = python
         self._env = dict(env)
         self._log = log
         self._process: asyncio.subprocess.Process | None = None
@@ -133,8 +134,8 @@ class HostProcess:
         with self._log.open("ab") as out:
             self._offset = out.tell()
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "amrita_plugin_memory.demo.keeper"),
-                *(sys.executable, "-m", "ambot_inlinectl", *args),
+                *(self._python, "-m", "amrita_plugin_memory.demo.keeper"),
+                *(self._python, "-m", "ambot_inlinectl", *args),
                 cwd=self._folder,
                 env=self._env,
                 stdin=asyncio.subprocess.PIPE,  # closes when we die: the keeper then ends the host

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -38,7 +39,10 @@ def _silent(_title: str) -> AbstractContextManager[object]:
 
 @dataclass(slots=True)
 class Stage:
-    """One bot folder (an absolute path) with its processes; ``llm`` None means the script answers."""
+    """One bot folder (an absolute path) with its processes; ``llm`` None means the script answers.
+
+    ``python`` runs the host, so that another environment can be shown; ``prepare`` may add to the folder before it.
+    """
 
     folder: Path
     llm: Endpoint | None = None
@@ -46,6 +50,8 @@ class Stage:
     keep: bool = False
     progress: Progress = _silent
     respond: Callable[[Reading], Reply] = respond
+    python: str = sys.executable
+    prepare: Callable[[Path], None] | None = None
     reply_seconds: float = REPLY_SECONDS
     model: ScriptModel | None = field(default=None, init=False)
     settings: BotSettings | None = field(default=None, init=False)
@@ -89,6 +95,8 @@ class Stage:
         self.settings = BotSettings(self.port or free_port(), endpoint)
         with self.progress("写好机器人文件夹"):
             lay_out(self.folder, self.settings, keep=self.keep)
+            if self.prepare is not None:
+                await asyncio.to_thread(self.prepare, self.folder)
         self._make_host()
         assert self.host is not None
         with self.progress("迁移数据库（ambot orm upgrade）"):
@@ -109,8 +117,9 @@ class Stage:
 
     def _make_host(self) -> None:
         assert self.settings is not None
-        env = child_env(self.settings, os.environ, tool_dirs=tool_dirs())
-        self.host = HostProcess(self.folder, env, log=self.log)
+        dirs = (Path(self.python).parent, *tool_dirs())
+        env = child_env(self.settings, os.environ, tool_dirs=dirs)
+        self.host = HostProcess(self.folder, env, log=self.log, python=self.python)
 
     async def _start_host(self) -> None:
         assert self.host is not None

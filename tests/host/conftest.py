@@ -3,6 +3,7 @@
 import pytest
 import pytest_asyncio
 from support.host import respond
+from support.subconscious import enable
 
 from amrita_plugin_memory.demo.stage import Stage
 
@@ -18,5 +19,5 @@ def pytest_collection_modifyitems(items):
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def bot(tmp_path_factory):
     """The running bot with our plugin, the directed script and the simulated client."""
-    async with Stage(tmp_path_factory.mktemp("host") / "bot", respond=respond) as stage:
+    async with Stage(tmp_path_factory.mktemp("host") / "bot", respond=respond, prepare=enable) as stage:
         yield stage
