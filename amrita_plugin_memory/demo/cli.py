@@ -29,7 +29,9 @@ _HELP = """\
 @click.option("--script", is_flag=True, help="演完故事就退出；每一步都真的发生了，退出码才是 0")
 @click.option("--keep", is_flag=True, help="保留上次的记忆，不演故事，直接进入对话")
 @click.option("--llm-base-url", help="改用真实模型：OpenAI 兼容接口的地址，如 https://…/v1")
-@click.option("--llm-key", envvar=LLM_KEY_VARIABLE, help="真实模型的密钥，只经环境变量传给机器人，不写进文件")
+@click.option(
+    "--llm-key", envvar=LLM_KEY_VARIABLE, help="真实模型的密钥，只经环境变量传给机器人；它出错时可能写进自己的日志"
+)
 @click.option("--llm-model", help="真实模型的名字")
 def demo(*, folder: Path, port: int | None, script: bool, keep: bool, **llm: str | None) -> None:
     """一条命令看到一个真的机器人记住、想起、忘掉。

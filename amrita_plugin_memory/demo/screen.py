@@ -46,9 +46,11 @@ class Screen:
             if scripted
             else "回答来自你指定的真实模型。它的话不固定，所以不演故事，直接进入对话。"
         )
-        needs = "不需要密钥，也不连外网。" if scripted else "密钥只经环境变量传给机器人。"
+        needs = "不需要密钥，也不连外网。" if scripted else "密钥只经环境变量传给机器人（它出错时可能写进自己的日志）。"
         body = f"真实的 AmritaBot，模拟的 QQ 客户端，内嵌的向量模型；{needs}\n{who}"
-        self.console.print(Panel(Text(body), title="amrita-memory demo", border_style="cyan", expand=False), soft_wrap=False)
+        self.console.print(
+            Panel(Text(body), title="amrita-memory demo", border_style="cyan", expand=False), soft_wrap=False
+        )
 
     def place(self, settings: BotSettings, folder: str) -> None:
         """Where the bot can be looked at."""
