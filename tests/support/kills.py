@@ -164,7 +164,9 @@ def main() -> None:
         shutil.copytree(template, Path(temporary) / "timed")
         seconds = timed(options.job, Path(temporary) / "timed")
         result = {"job": options.job, "kills": 0, "finished": 0, "bad": [], "seconds": round(seconds, 2)}
-        for number in range(options.count):
+        for number in range(3 * options.count):
+            if result["kills"] == options.count:
+                break
             folder = Path(temporary) / str(number)
             shutil.copytree(template, folder)
             delay = dice.uniform(0, seconds)

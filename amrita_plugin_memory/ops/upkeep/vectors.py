@@ -33,13 +33,13 @@ class Vectors:
         self.dimension = 0
 
     async def open(self) -> None:
-        """Ask the embedder for its dimension.
+        """Ask the embedder for its dimension, at once: patience is for work that has begun.
 
         Raises:
-            EmbeddingUnavailable: it does not answer, also not after a while.
+            EmbeddingUnavailable: it does not answer.
 
         """
-        space = await self._patiently(self._embedder.space)
+        space = await self._embedder.space()
         self.dimension = space.dimension or 0
         if not self.dimension:
             self.dimension = int((await self._embedder.embed([PROBE_TEXT], purpose="passage")).shape[1])
