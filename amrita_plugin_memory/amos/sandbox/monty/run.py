@@ -137,6 +137,8 @@ class MontyRun:
             raise ToolCodeError("工具代码没有跑完，请检查") from error
         except TimeoutError as error:
             raise SandboxUnavailable("沙箱正忙，请稍后再试") from error
+        except OSError as error:
+            raise SandboxUnavailable("沙箱进程不能启动，工具没有运行，请检查 pydantic-monty 的安装") from error
 
     def _enter(self, session: MontySession) -> None:
         with self._guard:

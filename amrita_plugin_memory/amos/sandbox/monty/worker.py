@@ -44,16 +44,30 @@ def prepare(*, required: bool) -> Worker:
     """
     binary = _binary()
     missing = _missing_layers(binary) if sys.platform == "linux" else ["linux"]
-    if missing and required:
+    launched = None if missing else _launcher(binary)
+    if launched is not None:
+        return launched
+    if required:
         raise SandboxUnavailable("系统内核不能限制沙箱进程，而配置要求必须限制，工具没有运行")
-    if missing:
-        log.warning("sandbox workers run without kernel layers: %s", ", ".join(missing))
-        return Worker(binary, confined=False)
+    log.warning("sandbox workers run without kernel layers: %s", ", ".join(missing or ["launcher"]))
+    return Worker(binary, confined=False)
+
+
+def _launcher(binary: str) -> Worker | None:
+    """The file that stands for the worker; None when it cannot be executed, as on a disk mounted noexec."""
     folder = tempfile.TemporaryDirectory(prefix="amos-sandbox-")
     path = Path(folder.name, "worker")
     path.write_text(f'#!/bin/sh\nexec {shlex.join(_command(f"main({binary!r}, sys.argv[1:])"))} "$@"\n', "utf-8")
     path.chmod(0o700)
-    return Worker(str(path), True, folder)
+    worker = Worker(str(path), True, folder)
+    try:
+        done = subprocess.run([worker.path, "--version"], capture_output=True, timeout=_PROBE_SECONDS, check=False)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        done = None
+    if done is None or done.returncode:
+        worker.close()
+        return None
+    return worker
 
 
 def holds(pid: int | None) -> bool:

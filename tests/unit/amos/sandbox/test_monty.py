@@ -242,6 +242,29 @@ async def test_a_kernel_that_cannot_confine_is_refused_when_that_is_required(mon
         await box.aclose()
 
 
+@linux
+async def test_a_launcher_that_cannot_be_executed_is_no_launcher(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(Path, "chmod", lambda self, mode: None)
+    with pytest.raises(SandboxUnavailable, match="内核"):
+        worker.prepare(required=True)
+    assert not worker.prepare(required=False).confined
+
+
+async def test_a_worker_that_is_no_worker_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "monty").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "monty").chmod(0o700)
+    for confined in (False, True):
+        monkeypatch.setattr(
+            worker, "prepare", lambda required, here=confined: worker.Worker(str(tmp_path / "monty"), here)
+        )
+        box = Sandbox(SandboxOptions(), {})
+        with pytest.raises(SandboxUnavailable):
+            await box.run("__return_value__ = 1")
+        await box.aclose()
+
+
 async def test_switched_off_means_off() -> None:
     with pytest.raises(SandboxUnavailable, match="off"):
         await Sandbox(SandboxOptions(engine="off"), {}).run("1")
