@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from .onebot import Heard, Place
+from .script.cycle import is_cycle
 from .script.model import Recorded
 from .script.reading import as_object
 from .script.rules import Call
@@ -30,8 +31,8 @@ class Turn:
 
     @property
     def chat_requests(self) -> tuple[Recorded, ...]:
-        """The requests that belong to the answer; the host's content check is left out."""
-        return tuple(r for r in self.requests if "report" not in r.reading.tools)
+        """The requests that belong to the answer; the host's content check and the background are left out."""
+        return tuple(r for r in self.requests if "report" not in r.reading.tools and not is_cycle(r.reading))
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -11,7 +11,8 @@ import click
 
 from amrita_plugin_memory.kernel.errors import AmritaMemoryError
 
-from .checks import Scene, Turn
+from . import silence
+from .checks import Check, Scene, Turn
 from .folder import LLM_KEY_VARIABLE, Endpoint
 from .screen import Screen
 from .stage import Stage
@@ -93,12 +94,27 @@ async def play(stage: Stage, screen: Screen, story: tuple[Step, ...] = STORY) ->
             screen.note(f"前面没有得到 {missing}，这一步做不了。")
             outcomes.append((step, False))
             continue
+        if step.action == "silence":
+            await silence.shorten(stage.folder)
         turn = await stage.say(step.place, text)
         screen.turn(turn)
-        outcomes.append((step, _judge(stage, screen, step=step, turn=turn)))
+        good = _judge(stage, screen, step=step, turn=turn)
+        if step.action == "silence":
+            good = await _fall_silent(stage, screen, step) and good
+        outcomes.append((step, good))
         captured |= step.captured_from(turn.reply or "")
     screen.verdict(outcomes)
     return all(ok for _, ok in outcomes)
+
+
+async def _fall_silent(stage: Stage, screen: Screen, step: Step) -> bool:
+    """Say nothing until the background has tidied, and show what it left in the files."""
+    with screen.progress("安静地等着"):
+        record = await silence.finished_run(stage.folder, step.place.user)
+    seen = await asyncio.to_thread(silence.findings, stage.folder, step.place.user, record)
+    for what, finding in seen:
+        screen.finding(Check(what, lambda _, seen=finding: seen), finding)
+    return all(finding.ok for _, finding in seen)
 
 
 def _judge(stage: Stage, screen: Screen, *, step: Step, turn: Turn) -> bool:

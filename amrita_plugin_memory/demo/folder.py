@@ -18,9 +18,11 @@ from typing import Final
 from amrita_plugin_memory.kernel.errors import InvalidInput
 
 from .net import LOOPBACK
+from .silence import plugin_config
 
 MARKER: Final = ".amrita-memory-demo"
 LLM_KEY_VARIABLE: Final = "AMRITA_MEMORY_DEMO_LLM_KEY"
+TARGET: Final = 10001  # the person of the story, whom the background tidies for
 OWNER: Final = 10000  # the superuser; the people of the story are ordinary users
 _OURS: Final = ("config", "data", "logs", "plugins")
 _FOREIGN_PREFIXES: Final = (
@@ -78,6 +80,7 @@ def files_of(settings: BotSettings) -> dict[str, str]:
         "pyproject.toml": _PYPROJECT,
         ".env": "".join(f"{name}={value}\n" for name, value in env_of(settings).items()),
         "config/chat/config.toml": _CHAT_CONFIG,
+        "config/amrita_plugin_memory/config.toml": plugin_config(TARGET),
         "config/chat/models/default.json": json.dumps(preset, ensure_ascii=False, indent=2) + "\n",
         "config/chat/private_prompts/default.txt": "你是小忆，一个记性很好的聊天伙伴，用简短的中文回答。\n",
         "config/chat/group_prompts/default.txt": "你是小忆，一个记性很好的群聊伙伴，用简短的中文回答。\n",

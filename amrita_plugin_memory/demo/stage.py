@@ -23,7 +23,8 @@ from .net import free_port, is_taken
 from .onebot import OneBotClient, Place
 from .script.model import ScriptModel
 from .script.reading import Reading
-from .script.rules import Reply, respond
+from .script.respond import respond
+from .script.rules import Reply
 from .traps import explain_silence, last_lines
 
 Progress: TypeAlias = Callable[[str], AbstractContextManager[object]]

@@ -21,10 +21,11 @@ from .checks import (
     reply_omits,
     request_omits,
 )
+from .folder import TARGET
 from .onebot import Place
 
-ME: Final = Place(10001)
-IN_GROUP: Final = Place(10001, 20001)
+ME: Final = Place(TARGET)
+IN_GROUP: Final = Place(TARGET, 20001)
 GROUP_OWNER: Final = Place(10002, 20001, role="owner")
 
 
@@ -40,7 +41,7 @@ class Step:
     place: Place = ME
     checks: tuple[Check, ...] = ()
     capture: Mapping[str, str] = field(default_factory=dict[str, str])
-    action: Literal["say", "restart"] = "say"
+    action: Literal["say", "restart", "silence"] = "say"
 
     def captured_from(self, reply: str) -> dict[str, str]:
         """The words of the reply that later steps need; a pattern that does not match gives nothing."""
@@ -128,4 +129,14 @@ STORY: Final = (
         "/memory user list",
         checks=(replied("小林", "花生"), reply_omits("每周五")),
     ),
+    Step("又说起喜好", "我喜欢喝龙井茶", checks=(called("write_memory", "龙井"), replied("记下了"))),
+    Step("换个说法再说一遍", "我喜欢喝龙井绿茶", checks=(called("write_memory", "龙井绿茶"), replied("记下了"))),
+    Step("沉默：潜意识开始整理（平时等半小时，演示里改成几秒）", "今天就聊到这里", action="silence"),
+    Step(
+        "整理以后，重复的只剩一条",
+        "/memory user list",
+        checks=(replied("★用户喜欢喝龙井绿茶"), reply_omits("用户喜欢喝龙井茶")),
+    ),
+    Step("清掉对话记录，再问一次", "/session forget", checks=(replied("已清除"),)),
+    Step("下一次聊天用得上整理的结果", "我喜欢喝什么？", checks=(recalled("龙井绿茶"), replied("龙井绿茶"))),
 )  # fmt: skip

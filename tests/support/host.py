@@ -5,18 +5,18 @@ import re
 
 from amrita_plugin_memory.demo.onebot import Place
 from amrita_plugin_memory.demo.script import rules
+from amrita_plugin_memory.demo.script.cycle import is_cycle, tidy
 from amrita_plugin_memory.demo.script.reading import Reading
 from amrita_plugin_memory.demo.script.rules import Call, Reply
 from amrita_plugin_memory.demo.stage import Stage
-from support import subconscious
 
 _DIRECTIVE = re.compile(r"^调用 (\w+) (\{.*\})$", re.DOTALL)
 
 
 def respond(reading: Reading) -> Reply:
     """``调用 tool {json}`` calls that tool and answers with its raw result; all else goes by the demo's table."""
-    if subconscious.is_cycle(reading):
-        return subconscious.tidy(reading)
+    if is_cycle(reading):
+        return tidy(reading)
     found = None if "report" in reading.tools else _DIRECTIVE.match(reading.said)
     if found is None:
         return rules.respond(reading)
