@@ -18,7 +18,6 @@ from typing import Final
 from amrita_plugin_memory.kernel.errors import InvalidInput
 
 from .net import LOOPBACK
-from .silence import plugin_config
 
 MARKER: Final = ".amrita-memory-demo"
 LLM_KEY_VARIABLE: Final = "AMRITA_MEMORY_DEMO_LLM_KEY"
@@ -104,6 +103,11 @@ def env_of(settings: BotSettings) -> dict[str, str]:
         "EMBEDDING_PROCTOL": settings.embedding,
         **settings.extra_env,
     }
+
+
+def plugin_config(account: int, minutes: float = 30) -> str:
+    """`config.toml` with the background switched on for one person."""
+    return f'[subconscious]\nenabled = true\ntarget_user_id = "{account}"\nrethink_base_delay_minutes = {minutes:g}\n'
 
 
 def lay_out(folder: Path, settings: BotSettings, *, keep: bool = False) -> None:

@@ -17,11 +17,6 @@ _RELOAD: Final = 3.0  # the host watches the file; it needs a moment to read it
 _WITHIN: Final = 180.0
 
 
-def plugin_config(account: int, minutes: float = 30) -> str:
-    """`config.toml` with the background switched on for one person."""
-    return f'[subconscious]\nenabled = true\ntarget_user_id = "{account}"\nrethink_base_delay_minutes = {minutes:g}\n'
-
-
 async def shorten(folder: Path) -> None:
     """Have the running bot wait seconds instead of half an hour; it reads the edited file by itself."""
     path = folder / _CONFIG

@@ -18,7 +18,7 @@ def groups(matrix: NDArray[np.float32], *, quantile: float = 0.9, at_least: floa
     """Groups of row numbers whose vectors lie closer to each other than most of their partition does.
 
     The bound is the ``quantile`` of all pairs' cosines, but no less than half-way from their median to their maximum
-    and no less than ``at_least``, so that it fits models whose cosines are all high; a lone pair must be close to equal.
+    and no less than ``at_least``, so that it fits models whose cosines are all high; a lone pair must be nearly equal.
     Groups are connected components, largest first; rows in none are left out.
     """
     n = len(matrix)
