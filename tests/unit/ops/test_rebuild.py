@@ -1,4 +1,5 @@
 import asyncio
+from contextlib import asynccontextmanager
 
 import numpy as np
 import pytest
@@ -100,6 +101,51 @@ async def test_what_is_written_changed_and_deleted_during_a_reindex_is_in_the_re
     assert set(after) == ({fact(i).id for i in range(5000)} | set(written)) - deleted
     assert all(after[i][0] == text for i, text in changed.items() if i not in deleted)
     assert await whole_space(at.store, Light(model="new", dimension=48))
+
+
+class LastMoment(GatedStore):
+    """Somebody writes after the long passes and before the swap has the collection for itself."""
+
+    last = None
+
+    @asynccontextmanager
+    async def hold(self, name):
+        if self.last is not None:
+            await self.last()
+        async with GatedStore.hold(self, name):
+            yield
+
+
+async def test_what_is_written_and_deleted_right_before_the_swap_is_in_the_result(tmp_path):
+    store = LastMoment(MemoryStore())
+    at = place(tmp_path, store=store, embedder=NEW)
+    collection = await fill(store, [fact(i) for i in range(10)], OLD)
+    row = fact(99)
+
+    async def last():
+        if rebuild_of(COLLECTION) in await store.names() and not await collection.get([row.id]):
+            vector = await SpaceGuard(NEW).passage(collection, row.document)
+            await collection.add([Row(row.id, row.document, row.metadata, vector)])
+            await collection.delete([fact(3).id])
+
+    store.last = last
+    await reindex(at, COLLECTION)
+    assert set(await contents(store)) == {fact(i).id for i in (*range(10), 99)} - {fact(3).id}
+    assert await whole_space(store, NEW)
+
+
+async def test_a_write_that_meets_the_swap_waits_and_lands_in_the_new_collection():
+    store = GatedStore(MemoryStore())
+    collection = await fill(store, [fact(1)], NEW)
+    async with store.hold(COLLECTION):
+        write = asyncio.create_task(fill(store, [fact(2)], NEW))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert await collection.count() == 1
+        await store.rename(COLLECTION, "before")
+        await store.open(COLLECTION)
+    await write
+    assert set(await contents(store)) == {fact(2).id}
 
 
 async def test_two_reindexes_at_once_are_refused(tmp_path):
