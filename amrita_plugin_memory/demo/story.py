@@ -131,7 +131,7 @@ STORY: Final = (
     ),
     Step("又说起喜好", "我喜欢喝龙井茶", checks=(called("write_memory", "龙井"), replied("记下了"))),
     Step("换个说法再说一遍", "我喜欢喝龙井绿茶", checks=(called("write_memory", "龙井绿茶"), replied("记下了"))),
-    Step("沉默：潜意识开始整理（平时等半小时，演示里改成几秒）", "今天就聊到这里", action="silence"),
+    Step("沉默：潜意识开始整理（平时等半小时，演示里改成几秒）", "记住：今天聊了茶", action="silence"),
     Step(
         "整理以后，重复的只剩一条",
         "/memory user list",

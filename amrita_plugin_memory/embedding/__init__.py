@@ -4,6 +4,8 @@ The door is ``build_embedder``; ``FakeEmbedder`` is the twin for tests. Importin
 no model and opens nothing.
 """
 
+from importlib import import_module
+
 from .build import ChosenEmbedder, build_embedder
 from .choose import Choice, Probes, decide, differs
 from .fake import FakeEmbedder
@@ -27,4 +29,13 @@ __all__ = [
     "decide",
     "differs",
     "normalise",
+    "preload",
 ]
+
+
+def preload() -> None:
+    """Import the HTTP client now, on the caller's thread; for a program that looks it up in ``sys.modules`` itself.
+
+    Rooms import it in worker threads on first use, and half-imported it would break a client of the host meanwhile.
+    """
+    import_module("httpx")

@@ -11,6 +11,7 @@ require("nonebot_plugin_uniconf")
 require("amrita.plugins.chat")
 require("amrita.plugins.menu")
 
+from amrita_plugin_memory.embedding import preload  # noqa: E402
 from amrita_plugin_memory.settings import EnvSettings  # noqa: E402
 
 from . import hooks, log, matcher, orm, tools  # noqa: E402
@@ -29,6 +30,7 @@ __plugin_meta__ = PluginMetadata(
 
 
 def _wire() -> None:
+    preload()
     log.hand_to_host()
     lifecycle = Lifecycle()
     hooks.register(lifecycle)
