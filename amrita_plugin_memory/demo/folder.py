@@ -109,7 +109,7 @@ def plugin_config(account: int, minutes: float = 30) -> str:
     """`config.toml` with the background switched on for one person."""
     return (
         f'[subconscious]\nenabled = true\ntarget_user_id = "{account}"\nrethink_base_delay_minutes = {minutes:g}\n'
-         "rethink_penalty_multiplier = 1.0\n"
+        "rethink_penalty_multiplier = 1.0\n"
     )
 
 
