@@ -11,6 +11,8 @@ import pytest
 import uv
 from support.host import call, respond
 
+from amrita_plugin_memory.demo.folder import child_env
+from amrita_plugin_memory.demo.hostproc import tool_dirs
 from amrita_plugin_memory.demo.onebot import Place
 from amrita_plugin_memory.demo.stage import Stage
 
@@ -70,19 +72,37 @@ def take_over(folder: Path) -> None:
             path.chmod(0o700 if path.is_dir() else 0o600)
 
 
+def orm_check(python: str, folder: Path, settings) -> str:
+    """What ``ambot orm check`` says of the bot's database."""
+    env = child_env(settings, os.environ, tool_dirs=(Path(python).parent, *tool_dirs()))
+    done = subprocess.run(
+        [python, "-m", "ambot_inlinectl", "orm", "check"],
+        cwd=folder, env=env, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
+    return done.stdout + done.stderr
+
+
 async def test_the_wheel_loads_migrates_and_answers_on_the_published_plugins_data(python, tmp_path):
     async with Stage(tmp_path / "bot", respond=respond, python=python, prepare=take_over) as bot:
         stranger = Place(31001)
         assert (await call(bot, stranger, "write_memory", content="轮子里也记得住"))["status"] in ("success", "error")
         assert "用法" in ((await bot.say(stranger, "/memory")).reply or "")
-        if not OLD.is_dir():
-            pytest.skip("the fixtures of the published plugin are not here (../shared)")
-        owner = Place(10001)
-        listed = (await bot.say(owner, "/memory user list")).reply or ""
-        assert "我养了一只猫" in listed
-        assert "共 4 条" in listed
-        assert "乌龙茶" in ((await bot.say(owner, "/memory memo")).reply or "")
-        found = await call(bot, owner, "read_memory", query="乌龙茶", scope="user")
-        assert "我喜欢喝乌龙茶" in [hit["text"] for hit in found["hits"]]
-        turn = await bot.say(owner, "你好")
-        assert all("喜欢乌龙茶" in (request.reading.memo or "") for request in turn.chat_requests)
+        if OLD.is_dir():
+            await on_old_data(bot)
+    assert "没有检测到新的升级操作" in orm_check(python, tmp_path / "bot", bot.settings)
+    if not OLD.is_dir():
+        pytest.skip("the fixtures of the published plugin are not here (../shared)")
+
+
+async def on_old_data(bot):
+    """Memo row and facts of the published plugin are there, by our tools and by the command."""
+    owner = Place(10001)
+    listed = (await bot.say(owner, "/memory user list")).reply or ""
+    assert "我养了一只猫" in listed
+    assert "共 4 条" in listed
+    assert "乌龙茶" in ((await bot.say(owner, "/memory memo")).reply or "")
+    found = await call(bot, owner, "read_memory", query="乌龙茶", scope="user")
+    assert "我喜欢喝乌龙茶" in [hit["text"] for hit in found["hits"]]
+    turn = await bot.say(owner, "你好")
+    assert all("喜欢乌龙茶" in (request.reading.memo or "") for request in turn.chat_requests)
