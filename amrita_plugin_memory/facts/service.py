@@ -8,7 +8,7 @@ from typing import Final
 from uuid import uuid4
 
 from amrita_plugin_memory.embedding.ports import Embedder
-from amrita_plugin_memory.kernel.clock import Clock
+from amrita_plugin_memory.kernel.clock import Clock, local_zone
 from amrita_plugin_memory.kernel.errors import Duplicate, LimitReached, NotFound
 from amrita_plugin_memory.kernel.locks import KeyedLocks
 from amrita_plugin_memory.kernel.scope import Caller, ScopeName
@@ -130,6 +130,7 @@ class Facts:
             top_k=count,
             keep=(lambda row: from_row(row).importance == wanted) if wanted else None,
             words_only=objection,
+            now=self._clock.now().astimezone(local_zone()),
         )
         shorts = short_ids([row.id for row in partition.rows])
         found = tuple(Found(from_row(hit.row), shorts[hit.row.id], hit.relevance) for hit in answer.hits)

@@ -3,7 +3,20 @@
 from .fingerprint import match, recorded, stamp
 from .gate import GatedStore
 from .guard import SpaceGuard
+from .lean import Leaning
 from .rank import dots
-from .recall import Answer, Hit, Recall
+from .recall import ALL, Answer, Hit, Recall
 
-__all__ = ["Answer", "GatedStore", "Hit", "Recall", "SpaceGuard", "dots", "match", "recorded", "stamp"]
+__all__ = [
+    "ALL",
+    "Answer",
+    "GatedStore",
+    "Hit",
+    "Leaning",
+    "Recall",
+    "SpaceGuard",
+    "dots",
+    "match",
+    "recorded",
+    "stamp",
+]

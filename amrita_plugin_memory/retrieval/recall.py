@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -15,19 +16,27 @@ from amrita_plugin_memory.embedding.ports import Embedder
 from amrita_plugin_memory.kernel.errors import EmbeddingUnavailable
 from amrita_plugin_memory.vectordb.ports import Matrix, Partition, Row
 
-from .rank import Floats, best, fuse, scale_for
-from .words import Lexicon
+from .dates import spans
+from .lean import NONE, Leaning, gain_of
+from .rank import Floats, falling, fuse
+from .ready import Ready
+from .scale import Scale, scale_for, words_relevance
+from .words import is_dense
 
 Mode: TypeAlias = Literal["hybrid", "words"]
 
+ALL: Final = -1.0  # a floor that nothing lies below
+CERTAIN: Final = 0.75  # relevance of a row in which every asked word stands
 _log = logging.getLogger("amrita_memory.retrieval")
-_LEXICONS: Final = 64
-_AT_ONCE: Final = 64  # rows below which counting terms is not worth a thread
+_HELD_PARTITIONS: Final = 64
+_HELD_ROWS: Final = 50_000
+_AT_ONCE: Final = 64  # rows below which preparing is not worth a thread
+_QUICK: Final = 1_000  # rows below which reading their days is not
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One row that answers; ``relevance`` in [0, 1] is for people, ``score`` only orders this one answer."""
+    """One row that answers; ``relevance`` in [0, 1] is for people and rises with ``score``, which only orders."""
 
     row: Row
     score: float
@@ -45,17 +54,28 @@ class Answer:
     note: str = ""
 
 
-def words_of(row: Row) -> str:
-    """The text of a row that words are matched with: what it says and how it is tagged."""
-    return f"{row.document or ''} {row.metadata.get('tags', '')}"
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """All rows against one question; every array has shape (n,). ``cosines`` None: by words alone."""
+
+    scores: Floats
+    coverage: Floats
+    cosines: Floats | None
+    scale: Scale | None
+
+    def gained(self, gain: Floats) -> Floats:
+        return (self.scores + gain * (self.scale.weight if self.scale else 1.0)).astype(np.float32)
+
+    def relevance(self, scores: Floats) -> Floats:
+        return self.scale.relevance(scores) if self.scale else words_relevance(scores)
 
 
 class Recall:
-    """Ranks partitions for questions. Holds the term counts of recently asked partitions."""
+    """Ranks partitions for questions. Holds what it worked out about recently asked partitions."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._lexicons: OrderedDict[str, tuple[Sequence[Row], Lexicon]] = OrderedDict()
+        self._held: OrderedDict[str, Ready] = OrderedDict()
 
     async def ask(
         self,
@@ -65,29 +85,31 @@ class Recall:
         top_k: int,
         keep: Callable[[Row], bool] | None = None,
         words_only: str = "",
+        now: datetime | None = None,
+        floor: float = 0.0,
+        leaning: Leaning = NONE,
     ) -> Answer:
         """The ``top_k`` best rows of ``partition`` for ``question``, among those that ``keep`` accepts.
 
-        When ``words_only`` is not empty, vectors are not touched and it is the note that says why.
+        When ``words_only`` is not empty, vectors are not touched and it is the note that says why. With ``now``
+        (aware, in the asker's zone) date words of the question prefer rows of those days. When no row's relevance is
+        above ``floor`` nothing is returned, since nobody has the answer; when the best one answers for certain, only
+        rows above it are returned beside it. ``ALL`` keeps all. Of rows that say the same in nearly the same letters
+        only the best is given.
 
         """
         if not partition.rows:
             return Answer((), "words", words_only)
         vector, note = (None, words_only) if words_only else await self._vector(question)
-        lexicon = await self._lexicon(partition)
-        coverage = lexicon.coverage(question)
-        if vector is None:
-            return Answer(_by_words(partition.rows, coverage, top_k=top_k, keep=keep), "words", note)
-        space = await self._embedder.space()
-        cosines = _cosines(partition.matrix, vector)
-        model = f"{space.package} {space.resolved_model or space.model}"
-        scores = fuse(cosines, coverage, scale_for(model, partition.matrix))
-        rows = partition.rows
-        hits = (
-            Hit(rows[i], float(scores[i]), float(np.clip(scores[i], 0, 1)), float(cosines[i]), coverage[i])
-            for i in _chosen(best(scores, len(rows)), rows, keep, top_k)
-        )
-        return Answer(tuple(hits), "hybrid")
+        ready = await self._ready(partition)
+        if vector is not None and len(vector) != ready.dimension:
+            vector = None  # vectors of two spaces; who asks has the sentence for it
+        scored = await self._scored(question, ready, vector)
+        final = scored.scores
+        if now is not None:
+            final = scored.gained(await self._gain(question, ready, scored.scores, now=now, leaning=leaning))
+        hits = _hits(ready, scored, final, _Choice(top_k, keep, floor))
+        return Answer(hits, "words" if vector is None else "hybrid", note)
 
     async def _vector(self, question: str) -> tuple[Matrix | None, str]:
         try:
@@ -99,33 +121,81 @@ class Recall:
             _log.warning("[Memory] 按意思检索暂不可用，改为按字词：%s", e)
             return None, f"嵌入服务暂不可用，本次只按字词匹配（{e}）"
 
-    async def _lexicon(self, partition: Partition) -> Lexicon:
-        held = self._lexicons.get(partition.key)
-        if held is not None and held[0] is partition.rows:
-            self._lexicons.move_to_end(partition.key)
-            return held[1]
-        texts = [words_of(row) for row in partition.rows]
-        few = len(texts) <= _AT_ONCE
-        lexicon = Lexicon.of(texts) if few else await asyncio.to_thread(Lexicon.of, texts)
-        self._lexicons[partition.key] = (partition.rows, lexicon)
-        while len(self._lexicons) > _LEXICONS:
-            self._lexicons.popitem(last=False)
-        return lexicon
+    async def _scored(self, question: str, ready: Ready, vector: Matrix | None) -> _Scored:
+        coverage = ready.lexicon.coverage(question)
+        if vector is None:
+            return _Scored(coverage, coverage, None, None)
+        if len(ready.rows) > _AT_ONCE:
+            await asyncio.to_thread(ready.prepare_meaning)
+        cosines, popular, spread = ready.cosines(vector)
+        space = await self._embedder.space()
+        model = f"{space.package} {space.resolved_model or space.model}"
+        scale = scale_for(model, spread=spread, cosines=cosines, dense_script=is_dense(question))
+        return _Scored(fuse(cosines, popular, coverage, scale), coverage, cosines, scale)
+
+    @staticmethod
+    async def _gain(question: str, ready: Ready, scores: Floats, *, now: datetime, leaning: Leaning) -> Floats:
+        wanted = spans(question, now)
+        if not wanted and leaning == NONE:
+            return np.zeros(len(scores), dtype=np.float32)
+        if len(scores) <= _QUICK:
+            return gain_of(ready, scores, wanted, now=now, leaning=leaning)
+        return await asyncio.to_thread(gain_of, ready, scores, wanted, now=now, leaning=leaning)
+
+    async def _ready(self, partition: Partition) -> Ready:
+        held = self._held.get(partition.key)
+        if held is not None and held.serves(partition):
+            self._held.move_to_end(partition.key)
+            return held
+        few = len(partition.rows) <= _AT_ONCE
+        ready = Ready(partition) if few else await asyncio.to_thread(Ready, partition)
+        self._held[partition.key] = ready
+        self._held.move_to_end(partition.key)
+        while len(self._held) > 1 and (
+            len(self._held) > _HELD_PARTITIONS or sum(len(one.rows) for one in self._held.values()) > _HELD_ROWS
+        ):
+            self._held.popitem(last=False)
+        return ready
 
 
-def _cosines(matrix: Matrix, vector: Matrix) -> Floats:
-    # Rows of the published plugin need not be unit vectors.
-    norms = np.linalg.norm(matrix, axis=1)
-    return ((matrix @ vector) / np.where(norms > 0, norms, 1.0)).astype(np.float32)
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Which of the ranked rows become the answer."""
+
+    top_k: int
+    keep: Callable[[Row], bool] | None
+    floor: float
+
+    def of(self, ready: Ready, scored: _Scored, scores: Floats) -> list[int]:
+        relevance = scored.relevance(scores)
+        found: list[int] = []
+        said: set[str] = set()
+        for i in falling(scores, first=self.top_k):
+            # By words alone a row without any asked word has nothing to show; meaning is never that sure.
+            strict = scored.cosines is None or not found or relevance[found[0]] >= CERTAIN
+            if len(found) == self.top_k or (strict and relevance[i] <= self.floor):
+                break
+            same = ready.essence(i)
+            if same not in said and (self.keep is None or self.keep(ready.rows[i])):
+                said.add(same)
+                found.append(i)
+        return found
 
 
-def _chosen(order: Sequence[int], rows: Sequence[Row], keep: Callable[[Row], bool] | None, top_k: int) -> list[int]:
-    return [i for i in order if keep is None or keep(rows[i])][:top_k]
-
-
-def _by_words(
-    rows: Sequence[Row], coverage: Sequence[float], *, top_k: int, keep: Callable[[Row], bool] | None
-) -> tuple[Hit, ...]:
-    order = [i for i in best(np.asarray(coverage, dtype=np.float32), len(rows)) if coverage[i] > 0]
-    found = _chosen(order, rows, keep, top_k)
-    return tuple(Hit(rows[i], coverage[i], min(coverage[i] * 1.25, 1.0), None, coverage[i]) for i in found)
+def _hits(ready: Ready, scored: _Scored, final: Floats, choice: _Choice) -> tuple[Hit, ...]:
+    best = choice.of(ready, scored, final)
+    if final is not scored.scores:
+        plain = replace(choice, top_k=1).of(ready, scored, scored.scores)
+        if plain and plain[0] not in best:
+            best[choice.top_k - 1 :] = plain  # what answers best without preferences is never hidden
+    relevance, cosines = scored.relevance(final), scored.cosines
+    return tuple(
+        Hit(
+            ready.rows[i],
+            float(final[i]),
+            float(relevance[i]),
+            None if cosines is None else float(cosines[i]),
+            float(scored.coverage[i]),
+        )
+        for i in best
+    )
