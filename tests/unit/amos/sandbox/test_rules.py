@@ -91,7 +91,7 @@ def test_texts_are_changed_in_every_depth_keys_too() -> None:
 
 
 def test_an_error_text_says_no_path_of_this_machine_and_is_bounded() -> None:
-    text = clean_message("in /root/.venv/lib/x.py, see http://a.test/b/c \x07" + "z" * 9000)
+    text = clean_message("in /srv/bot/.venv/lib/x.py, see http://a.test/b/c \x07" + "z" * 9000)
     assert "/root" not in text
     assert "http://a.test/b/c" in text
     assert "\x07" not in text
