@@ -16,7 +16,7 @@ from amrita_plugin_memory.demo.hostproc import tool_dirs
 from amrita_plugin_memory.demo.onebot import Place
 from amrita_plugin_memory.demo.stage import Stage
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("AMRITA_SHARED", ROOT.parent / "shared"))
 OLD = SHARED / "fixtures" / "published-plugin-0.8.1"
@@ -83,6 +83,7 @@ def orm_check(python: str, folder: Path, settings) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.asyncio(loop_scope="session")
 async def test_the_wheel_loads_migrates_and_answers_on_the_published_plugins_data(python, tmp_path):
     async with Stage(tmp_path / "bot", respond=respond, python=python, prepare=take_over) as bot:
         stranger = Place(31001)
