@@ -5,13 +5,29 @@ no model and opens nothing.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from .build import ChosenEmbedder, build_embedder
-from .choose import Choice, Probes, decide, differs
-from .fake import FakeEmbedder
-from .hashed import HASHED_NOTE, HashedEmbedder
-from .ports import Embedder, Matrix, Purpose, VectorSpace
-from .service.endpoint import Endpoint, normalise
+from amrita_plugin_memory.kernel.lazy import lazily
+
+if TYPE_CHECKING:
+    from .build import ChosenEmbedder, build_embedder
+    from .choose import Choice, Probes, decide, differs
+    from .fake import FakeEmbedder
+    from .hashed import HASHED_NOTE, HashedEmbedder
+    from .ports import Embedder, Matrix, Purpose, VectorSpace
+    from .service.endpoint import Endpoint, normalise
+else:
+    __getattr__ = lazily(
+        __name__,
+        {
+            "build": ("ChosenEmbedder", "build_embedder"),
+            "choose": ("Choice", "Probes", "decide", "differs"),
+            "fake": ("FakeEmbedder",),
+            "hashed": ("HASHED_NOTE", "HashedEmbedder"),
+            "ports": ("Embedder", "Matrix", "Purpose", "VectorSpace"),
+            "service.endpoint": ("Endpoint", "normalise"),
+        },
+    )
 
 __all__ = [
     "HASHED_NOTE",

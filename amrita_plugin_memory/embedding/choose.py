@@ -13,8 +13,7 @@ from typing import Literal, TypeAlias
 from amrita_plugin_memory.kernel.errors import ConfigInvalid
 from amrita_plugin_memory.settings import EnvSettings
 
-from .hashed import HASHED_NOTE
-from .ports import VectorSpace
+from .ports import HASHED_NOTE, VectorSpace
 from .service.endpoint import ServiceProtocol, looks_like, normalise
 from .service.models import same_model
 

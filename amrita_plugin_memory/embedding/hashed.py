@@ -10,15 +10,13 @@ from zlib import crc32
 
 import numpy as np
 
+from .ports import HASHED_NOTE as HASHED_NOTE
 from .ports import Matrix, Purpose, VectorSpace
 from .texts import prepare
 from .vectors import unit_rows
 
 DIMENSION: Final = 1024
 MAX_CHARS: Final = 4_000
-HASHED_NOTE: Final = (
-    '没有可用的嵌入模型，现在只按字词检索；想按意思检索，请安装：pip install "amrita_plugin_memory[embedded]"'
-)
 
 
 def ngram_rows(texts: Sequence[str], *, dimension: int, salt: str = "") -> Matrix:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from amrita_plugin_memory.kernel.errors import EmbeddingUnavailable
 
-Matrix: TypeAlias = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Matrix: TypeAlias = "NDArray[np.float32]"
 Purpose: TypeAlias = Literal["query", "passage"]
+
+HASHED_NOTE: Final = (
+    '没有可用的嵌入模型，现在只按字词检索；想按意思检索，请安装：pip install "amrita_plugin_memory[embedded]"'
+)
 
 
 class EmbedderClosed(EmbeddingUnavailable):

@@ -9,8 +9,6 @@ import json
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
-import numpy as np
-
 from amrita_plugin_memory.embedding.ports import Matrix, VectorSpace
 from amrita_plugin_memory.embedding.service.endpoint import normalise
 from amrita_plugin_memory.kernel.errors import ConfigInvalid
@@ -59,6 +57,8 @@ def stamp(space: VectorSpace, probe: Matrix | None = None) -> dict[str, Scalar]:
     if space.dimension is not None:
         marks[DIMENSION] = space.dimension
     if probe is not None:
+        import numpy as np
+
         marks[PROBE] = base64.b64encode(np.ascontiguousarray(probe, dtype="<f4").tobytes()).decode("ascii")
     return marks
 
@@ -82,6 +82,8 @@ def recorded(metadata: Mapping[str, Scalar]) -> VectorSpace | None:
 
 def recorded_probe(metadata: Mapping[str, Scalar]) -> Matrix | None:
     """The probe vector a collection carries, shape (dimension,); None when it has none or it cannot be read."""
+    import numpy as np
+
     try:
         data = base64.b64decode(str(metadata.get(PROBE) or ""), validate=True)
         vector = np.frombuffer(data, dtype="<f4").astype(np.float32)
@@ -119,6 +121,8 @@ def match(metadata: Mapping[str, Scalar], space: VectorSpace) -> Match:
 
 def likeness(one: Matrix, other: Matrix) -> float:
     """Cosine of two vectors; -1.0 when their dimensions differ or one is zero."""
+    import numpy as np
+
     size = float(np.linalg.norm(one) * np.linalg.norm(other)) if one.shape == other.shape else 0.0
     return float(np.dot(one, other)) / size if size else -1.0
 

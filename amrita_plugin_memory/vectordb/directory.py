@@ -13,8 +13,6 @@ import sqlite3
 from pathlib import Path
 from uuid import UUID
 
-from filelock import FileLock, Timeout
-
 from amrita_plugin_memory.kernel.errors import Locked
 
 DATABASE = "chroma.sqlite3"
@@ -33,10 +31,14 @@ class WriterLock:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        from filelock import FileLock  # 0.2 s with all it brings, which a mere look into a directory need not pay
+
         self._lock = FileLock(directory / LOCK_FILE, timeout=0, thread_local=False)
 
     def acquire(self) -> None:
         """Take the lock or raise Locked at once; makes the directory when it is missing."""
+        from filelock import Timeout
+
         self._directory.mkdir(parents=True, exist_ok=True)
         try:
             self._lock.acquire()

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Scalar: TypeAlias = str | int | float | bool
-Matrix: TypeAlias = NDArray[np.float32]
+Matrix: TypeAlias = "NDArray[np.float32]"
 
 PARTITION_KEY = "user_id"  # metadata key of the partition, as the published plugin wrote it
 PAGE = 5_000  # rows a page; stays under every bound of Chroma and SQLite

@@ -37,11 +37,16 @@ class LazyGroup(click.Group):
         return list(self._table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command of this name."""
+        """Import the command of this name; a package that is not installed is named in one sentence."""
         if cmd_name not in self._table:
             return None
         module, _, attribute = self._table[cmd_name][0].partition(":")
-        return getattr(import_module(module), attribute)
+        try:
+            return getattr(import_module(module), attribute)
+        except ModuleNotFoundError as e:
+            if (e.name or "").startswith("amrita_plugin_memory"):
+                raise
+            raise click.ClickException(f"缺少依赖包 {e.name}，请运行 uv sync，或用 uv run amrita-memory 启动。") from e
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table."""
