@@ -169,7 +169,13 @@ def test_an_interrupt_ends_with_130_and_loses_nothing(bot, embeddings):
     embeddings.faults.slow = 3.0
     try:
         process = subprocess.Popen(
-            [*CLI, "reindex", "--yes", "--json"], cwd=bot, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*CLI, "reindex", "--yes", "--json"],
+            cwd=bot,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A suite that was itself started in the background ignores the interrupt, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
         asked, until = len(embeddings.requests), time.monotonic() + 120
         while len(embeddings.requests) == asked and process.poll() is None and time.monotonic() < until:
