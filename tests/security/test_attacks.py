@@ -1,4 +1,4 @@
-"""Attacks on the sandbox: a bounded selection in every run, all of them with ``-m slow``."""
+"""Attacks on the sandbox: a bounded selection in every run, all of them with ``-m exhaustive``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_enough_features_work_on_the_default_engine() -> None:
     assert len(found) - len(failed) >= 26, failed
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("runner", ["run_monty", "run_process"])
 @pytest.mark.parametrize("id", [attack.id for attack in ATTACKS])
@@ -68,7 +68,7 @@ def test_every_feature_works_on_the_process_engine() -> None:
     assert [name for name, answer in found.items() if not answer["ok"]] == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(not SHARED.exists(), reason="the shared attack suite is not here")
 def test_the_shared_suite_is_contained_as_well(tmp_path: Path) -> None:
