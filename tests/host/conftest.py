@@ -8,6 +8,7 @@ from support.subconscious import enable
 from amrita_plugin_memory.demo.stage import Stage
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     for item in items:
         if "tests/host" in item.path.as_posix():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-COUNT = os.environ.get("AMRITA_MEMORY_KILLS", "12")
+COUNT = os.environ.get("AMRITA_MEMORY_KILLS", "6")
 
 
 @pytest.mark.slow

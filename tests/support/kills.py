@@ -172,6 +172,8 @@ def main() -> None:
             delay = dice.uniform(0, seconds)
             killed = not ended_well(run_until(options.job, folder, delay))
             result["kills" if killed else "finished"] += 1
+            if not killed:  # a run that was timed on a busier machine: aim nearer
+                seconds *= 0.8
             if not ended_well(forked(lambda folder=folder: asyncio.run(look(options.job, folder)))):
                 result["bad"].append(round(delay, 3))
             shutil.rmtree(folder)
