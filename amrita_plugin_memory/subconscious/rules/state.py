@@ -7,6 +7,7 @@ Names of the published plugin are kept (``total_runs``, ``last_run_time``, ``las
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -105,7 +106,9 @@ def parse_payload(text: str) -> dict[str, Any]:
 
 
 def _count(value: object) -> int:
-    return max(int(value), 0) if isinstance(value, int | float) and not isinstance(value, bool) else 0
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        return 0
+    return max(int(value), 0)
 
 
 def _list(value: object) -> list[Any]:
