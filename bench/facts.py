@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def text(n: int) -> str:
 
 def fact(n: int) -> Fact:
     return Fact(
-        id=f"{n:032x}",
+        id=UUID(int=n * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 2**128).hex,  # spread as real ids are
         content=text(n),
         partition=key(n),
         scope="user",

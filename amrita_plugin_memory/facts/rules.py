@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 from amrita_plugin_memory.kernel.errors import Ambiguous, InvalidInput, NotFound
@@ -80,26 +81,17 @@ def same_text(content: str) -> str:
 
 def short_ids(ids: Sequence[str]) -> dict[str, str]:
     """The shortest prefix of each id, at least eight characters, that no other of ``ids`` shares."""
-    heads = [one[:SHOWN_ID] for one in ids]
-    if len(set(heads)) == len(ids):  # as good as always: a read must not pay for comparing ids
-        return dict(zip(ids, heads, strict=True))
-    ordered = sorted(ids)
-    return {
-        one: one[: max(SHOWN_ID, _shared(one, ordered[i - 1] if i else ""), _shared(one, _next(ordered, i)))]
-        for i, one in enumerate(ordered)
-    }
-
-
-def _next(ordered: Sequence[str], i: int) -> str:
-    return ordered[i + 1] if i + 1 < len(ordered) else ""
+    shorts = {one: one[:SHOWN_ID] for one in ids}
+    if len(set(shorts.values())) == len(shorts):  # as good as always: a read must not pay for comparing ids
+        return shorts
+    ordered = sorted(shorts)
+    shared = [0, *(_shared(one, other) for one, other in pairwise(ordered)), 0]
+    return {one: one[: 1 + max(SHOWN_ID - 1, shared[i], shared[i + 1])] for i, one in enumerate(ordered)}
 
 
 def _shared(one: str, other: str) -> int:
-    """One more than the number of leading characters two ids have in common."""
-    length = 0
-    while length < min(len(one), len(other)) and one[length] == other[length]:
-        length += 1
-    return length + 1
+    """How many leading characters two different ids have in common."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def resolve(given: str, ids: Sequence[str]) -> str:
