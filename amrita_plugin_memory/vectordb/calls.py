@@ -38,6 +38,14 @@ class Missing(Stale):
     """The collection is not there, or not any more."""
 
 
+class Torn(Stale):
+    """The vector index on the disk cannot be loaded; nothing of the collection can be read until it is put aside."""
+
+
+TORN = "向量索引在上次中断时写坏了，文字都在；请启动机器人让它自己修复，或运行 ambot memory reindex"
+_SIGNS_OF_TEAR = ("hnsw index", "hnsw segment", "pickle", "Error getting embedding")
+
+
 class Calls:
     """A small number of blocking calls at a time, with a breaker.
 
@@ -188,6 +196,8 @@ def _from_chroma(error: BaseException, place: str) -> AmritaMemoryError:
         return SpaceMismatch("向量维度与已存数据不一致，请运行 ambot memory reindex")
     if name == "NotFoundError":
         return Missing(f"{place}里没有要找的集合，请运行 ambot memory status 查看")
+    if any(sign in text for sign in _SIGNS_OF_TEAR):
+        return Torn(TORN)
     if "Error finding id" in text or "does not exist" in text:
         return Stale(f"{place}的索引与数据不一致，请运行 ambot memory reindex")
     if name in ("ChromaAuthError", "AuthorizationError"):

@@ -12,7 +12,7 @@ from amrita_plugin_memory.kernel.locks import KeyedLocks
 
 from . import fetch
 from .cache import PartitionCache
-from .calls import Missing, Stale
+from .calls import Missing, Stale, Torn
 from .connection import BATCH, Connection
 from .directory import COMMITS_OF_A_WRITE
 from .fetch import FETCH
@@ -25,17 +25,23 @@ if TYPE_CHECKING:
 
     from chromadb.api.models.Collection import Collection as ChromaHandle
 
+    from .torn.mender import Mender
+
 T = TypeVar("T")
 logger = logging.getLogger("amrita_memory.vectordb")
 _EMPTY_MARK = "amrita"  # Chroma takes no empty metadata
 
 
 class ChromaCollection:
-    """A collection by name; ``limit`` bounds the bytes of its hot partitions."""
+    """A collection by name; ``limit`` bounds the bytes of its hot partitions.
 
-    def __init__(self, link: Link, name: str, *, limit: int) -> None:
+    ``mender`` sets a torn index right; None where this process may not or cannot.
+    """
+
+    def __init__(self, link: Link, name: str, *, limit: int, mender: Mender | None = None) -> None:
         self._link = link
         self._name = name
+        self._mender = mender
         self._cache = PartitionCache(limit)
         self._era = link.era
         self._annotations: dict[str, Scalar] | None = None
@@ -80,21 +86,21 @@ class ChromaCollection:
             known = await self.get([row.id for row in rows])
             _refuse([row.id for row in known])
         for batch in batches(rows, BATCH):
-            await self._link.write(lambda c, batch=batch: _add(c, self._name, batch))
+            await self._write(lambda c, batch=batch: _add(c, self._name, batch))
             self._trusted().added(batch)
 
     async def update(self, rows: Sequence[Row]) -> None:
         """Change stored rows; see the port for the errors."""
         check_new(rows, vectors_required=False)
         for batch in batches(rows, BATCH):
-            old, new = await self._link.write(lambda c, batch=batch: _update(c, self._name, batch))
+            old, new = await self._write(lambda c, batch=batch: _update(c, self._name, batch))
             self._trusted().updated(old, new)
 
     async def delete(self, ids: Sequence[str]) -> int:
         """Remove rows; the number that really was there."""
         removed = 0
         for batch in batches(list(dict.fromkeys(ids)), BATCH):
-            gone = await self._link.write(lambda c, batch=batch: _delete(c, self._name, batch))
+            gone = await self._write(lambda c, batch=batch: _delete(c, self._name, batch))
             self._trusted().removed(gone)
             removed += len(gone)
         return removed
@@ -103,9 +109,8 @@ class ChromaCollection:
         """The stored rows among ``ids``, in that order."""
         found: list[Row] = []
         for batch in batches(list(dict.fromkeys(ids)), FETCH):
-            found += await self._read(
-                lambda c, batch=batch: fetch.by_ids(c.collection(self._name), batch, vectors=vectors)
-            )
+            read = self._read_vectors if vectors else self._read
+            found += await read(lambda c, batch=batch: fetch.by_ids(c.collection(self._name), batch, vectors=vectors))
         return in_order(found, ids)
 
     async def partition(self, key: str) -> Partition:
@@ -135,7 +140,7 @@ class ChromaCollection:
     async def _load(self, key: str, held: Partition | None) -> Partition:
         epoch, era = self._cache.epoch, self._link.era
         try:
-            partition = await self._read(lambda c: fetch.partition(c.collection(self._name), key, held))
+            partition = await self._read_vectors(lambda c: fetch.partition(c.collection(self._name), key, held))
         except Missing:
             raise
         except Stale:
@@ -155,10 +160,36 @@ class ChromaCollection:
     async def _read(self, work: Callable[[Connection], T]) -> T:
         try:
             return await self._link.read(work)
+        except Torn:
+            if not await self._mended():
+                raise
+            return await self._link.read(work)
         except Missing:
             # Between the two renames of a swap nothing bears the name: wait for the writer and look once more.
             await self._link.settled()
             return await self._link.read(work)
+
+    async def _read_vectors(self, work: Callable[[Connection], T]) -> T:
+        """The same for vectors, some of which may have gone with a torn index."""
+        try:
+            return await self._read(work)
+        except (Missing, Torn):
+            raise
+        except Stale:
+            if self._mender is None or not await self._mender.fill(self):
+                raise
+            return await self._read(work)
+
+    async def _write(self, work: Callable[[Connection], T]) -> T:
+        try:
+            return await self._link.write(work)
+        except Torn:
+            if not await self._mended():
+                raise
+            return await self._link.write(work)
+
+    async def _mended(self) -> bool:
+        return self._mender is not None and await self._mender.put_aside(self)
 
     def _trusted(self) -> PartitionCache:
         if self._era != self._link.era:

@@ -91,6 +91,10 @@ class Connection:
         handle.modify(name=new_name, metadata=metadata)
         self.handles.clear()
 
+    def dimension(self, name: str) -> int:
+        """Components of the collection's vectors; 0 before the first."""
+        return self.server.get_collection(name, tenant=self.tenant, database=self.database).dimension or 0
+
     def batch(self) -> int:
         """How many rows one write may carry."""
         return min(BATCH, self.server.get_max_batch_size())

@@ -10,6 +10,7 @@ import contextlib
 import os
 import shutil
 import sqlite3
+from collections.abc import Generator
 from pathlib import Path
 from uuid import UUID
 
@@ -19,6 +20,7 @@ DATABASE = "chroma.sqlite3"
 LOCK_FILE = ".writer.lock"
 OWNER_FILE = ".writer.pid"  # apart from the lock file, which every contender truncates
 COMMITS_OF_A_WRITE = 2  # Chroma commits its log and its metadata; measured on 1.5.9
+ASIDE = ".torn"  # ends the name of an index folder that was put out of Chroma's sight
 _HEADER = 28
 _INDEX_FILES = frozenset({"header.bin", "data_level0.bin", "length.bin", "link_lists.bin", "index_metadata.pickle"})
 
@@ -90,31 +92,36 @@ def sweep(directory: Path) -> int:
     """Remove index folders that no collection owns any more (Chroma leaves one behind with every deletion).
 
     Folders are listed before their owners are: a folder is made after its owner is recorded, so one that has no owner
-    then never gets one. Only folders that are named and filled as Chroma does are touched. Returns how many went.
+    then never gets one. Only folders that are named and filled as Chroma does are touched, and those that were put
+    aside. Returns how many went.
     """
-    folders = [path for path in directory.iterdir() if _is_index(path)] if directory.is_dir() else []
+    folders = [path for path in directory.iterdir() if index_id(path)] if directory.is_dir() else []
     if not folders or not (directory / DATABASE).is_file():
         return 0
     try:
-        owned = _owners(directory / DATABASE)
+        with reading(directory) as connection:
+            owned = {str(row[0]) for row in connection.execute("SELECT id FROM segments")}
     except sqlite3.Error:
         return 0
-    waste = [path for path in folders if path.name not in owned]
+    waste = [path for path in folders if index_id(path) not in owned]
     for path in waste:
         shutil.rmtree(path, ignore_errors=True)
     return len(waste)
 
 
-def _owners(database: Path) -> set[str]:
-    with contextlib.closing(
-        sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True, timeout=2)
-    ) as connection:
-        return {str(row[0]) for row in connection.execute("SELECT id FROM segments")}
+@contextlib.contextmanager
+def reading(directory: Path) -> Generator[sqlite3.Connection]:
+    """Chroma's database, read-only. Closing it drops this process's locks on it: only while Chroma has it closed."""
+    uri = f"{(directory / DATABASE).resolve().as_uri()}?mode=ro"
+    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=2)) as connection:
+        yield connection
 
 
-def _is_index(path: Path) -> bool:
+def index_id(path: Path) -> str:
+    """Which index a folder holds, in use or put aside; "" when it is none of Chroma's."""
+    name = path.name.removesuffix(ASIDE)
     try:
-        named = str(UUID(path.name)) == path.name
+        named = str(UUID(name)) == name
     except ValueError:
-        return False
-    return named and path.is_dir() and {entry.name for entry in path.iterdir()} <= _INDEX_FILES
+        return ""
+    return name if named and path.is_dir() and {entry.name for entry in path.iterdir()} <= _INDEX_FILES else ""

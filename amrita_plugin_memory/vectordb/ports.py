@@ -17,6 +17,7 @@ Scalar: TypeAlias = str | int | float | bool
 Matrix: TypeAlias = "NDArray[np.float32]"
 
 PARTITION_KEY = "user_id"  # metadata key of the partition, as the published plugin wrote it
+VECTORS_MISSING = "embed_pending"  # in a collection's metadata: some rows carry zeros and are to be embedded
 PAGE = 5_000  # rows a page; stays under every bound of Chroma and SQLite
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amrita_plugin_memory.kernel.clock import Clock
-from amrita_plugin_memory.kernel.errors import Duplicate, InvalidInput
+from amrita_plugin_memory.kernel.errors import Duplicate, InvalidInput, StoreUnavailable
 from amrita_plugin_memory.settings import EnvSettings
 
 from . import connection as chroma
-from .calls import Calls
+from .calls import TORN, Calls
 from .chroma import ChromaCollection
 from .connection import Connection
 from .directory import DATABASE, WriterLock, sweep
 from .link import Link
 from .memory import MemoryStore
+from .peek import writer
+from .torn.files import damaged, put_aside
+from .torn.mender import Mender
 
 if TYPE_CHECKING:
     from .ports import VectorStore
@@ -26,13 +30,26 @@ CACHE_BYTES = 64 << 20  # hot partitions of one collection
 
 
 class ChromaStore:
-    """Use ``open_store``. ``directory`` and ``lock`` are None for a server, ``lock`` also for a read-only opener."""
+    """Use ``open_store``. ``directory`` and ``lock`` are None for a server, ``lock`` also for a read-only opener.
 
-    def __init__(self, link: Link, *, directory: Path | None, lock: WriterLock | None, cache_bytes: int) -> None:
+    ``torn`` names the collections whose index was put aside before the client opened.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        *,
+        directory: Path | None,
+        lock: WriterLock | None,
+        cache_bytes: int,
+        torn: Sequence[str] = (),
+    ) -> None:
         self._link = link
         self._directory = directory
         self._lock = lock
         self._cache_bytes = cache_bytes
+        self._mender = Mender(link, directory) if directory is not None and lock is not None else None
+        self._torn = set(torn)
         self._collections: dict[str, ChromaCollection] = {}
         self._confirmed: dict[str, int] = {}  # in which era the collection was last seen to be there
 
@@ -47,7 +64,14 @@ class ChromaStore:
                 return None
             await self._link.write(lambda c: c.create(name) and None)
         self._confirmed[name] = self._link.era
-        return self._collections.setdefault(name, ChromaCollection(self._link, name, limit=self._cache_bytes))
+        collection = self._collections.get(name)
+        if collection is None:
+            collection = ChromaCollection(self._link, name, limit=self._cache_bytes, mender=self._mender)
+            self._collections[name] = collection
+        if name in self._torn and self._mender is not None:
+            self._torn.discard(name)
+            await self._mender.fill(collection)
+        return collection
 
     async def names(self) -> list[str]:
         """Names of all collections."""
@@ -123,12 +147,19 @@ async def open_store(
     if not writable and not await asyncio.to_thread((directory / DATABASE).is_file):
         return MemoryStore(writable=False)
     lock = WriterLock(directory) if writable else None
-    if lock is not None:
-        await asyncio.to_thread(_take, lock, directory)
+    torn = await asyncio.to_thread(_looked_over, directory, lock)
     link = Link(partial(chroma.local, directory), Calls("本地向量库", timeout=timeout, clock=clock), writable=writable)
-    return ChromaStore(link, directory=directory, lock=lock, cache_bytes=cache_bytes)
+    return ChromaStore(link, directory=directory, lock=lock, cache_bytes=cache_bytes, torn=torn)
 
 
-def _take(lock: WriterLock, directory: Path) -> None:
-    lock.acquire()
-    sweep(directory)
+def _looked_over(directory: Path, lock: WriterLock | None) -> list[str]:
+    """Take the lock, if any, and keep Chroma from an index that would end the process or lock up a collection."""
+    if lock is not None:
+        lock.acquire()
+        torn = put_aside(directory, damaged(directory))
+        sweep(directory)
+        return torn
+    # While a bot has it open a file may be half written for a moment.
+    if damaged(directory) and writer(directory) is None:
+        raise StoreUnavailable(TORN)
+    return []

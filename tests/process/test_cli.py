@@ -207,6 +207,21 @@ def test_doctor_names_what_is_wrong_and_the_mend(bot):
     assert found["数据库"]["level"] == "ok"
 
 
+def test_doctor_sees_a_torn_index_and_a_server_that_is_down(bot, embeddings):
+    header = next(bot.glob("data/amrita_plugin_memory/vector_db.chroma/*/header.bin"))
+    header.chmod(0o600)
+    header.write_bytes(b"")
+    found = {one["name"]: one for one in run(bot, "doctor", "--offline", code=1)["findings"]}
+    assert "文字都在" in found["向量索引"]["say"]
+    assert "reindex" in found["向量索引"]["mend"]
+    configure(bot, embeddings, model="stub-embed", VECTOR_DB_TYPE="remote", VECTOR_DB_PORT="9", VECTOR_DB_TIMEOUT="3")
+    found = {one["name"]: one for one in run(bot, "doctor", code=1)["findings"]}
+    assert found["记忆库"]["level"] == "fail"
+    assert "VECTOR_DB_SERVER" in found["记忆库"]["say"]
+    offline = {one["name"]: one for one in run(bot, "doctor", "--offline", code=1)["findings"]}
+    assert offline["记忆库"]["level"] == "ok"
+
+
 def test_status_needs_no_chroma_and_no_model(bot):
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "amrita_plugin_memory", "status"],

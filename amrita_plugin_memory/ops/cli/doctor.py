@@ -14,22 +14,23 @@ from amrita_plugin_memory.ops.backup.read import check
 from amrita_plugin_memory.ops.backup.shelf import listed
 from amrita_plugin_memory.ops.bot.findings import Finding, find_all
 from amrita_plugin_memory.ops.bot.folder import BotFolder
-from amrita_plugin_memory.vectordb.peek import peek, writer
+from amrita_plugin_memory.vectordb.peek import Glance, peek, writer
+from amrita_plugin_memory.vectordb.torn.files import damaged
 
 from .common import command
 from .output import ACTION, FAILED, OK, Output
-from .status import NAME, standing
+from .status import NAME, remote_glances, standing
 
 _MARKS: Final = {"ok": "✅", "warn": "⚠️", "fail": "❌"}
 _SECONDS: Final = 20.0  # for the embedding service, a first load of a model included
 
 
 @click.command()
-@click.option("--offline", is_flag=True, help="不连接嵌入服务")
+@click.option("--offline", is_flag=True, help="不连接嵌入服务和远程的 Chroma")
 @command
 def doctor(folder: BotFolder, output: Output, *, offline: bool) -> None:
     """逐项检查：环境、配置、数据库、记忆库、嵌入服务、备份。只看，不改。"""
-    found = list(_all(folder, offline=offline))
+    found = list(_all(folder, output, offline=offline))
     worst = FAILED if any(one.level == "fail" for one in found) else OK
     code = worst or (ACTION if any(one.level == "warn" for one in found) else OK)
     lines: list[str] = []
@@ -40,9 +41,9 @@ def doctor(folder: BotFolder, output: Output, *, offline: bool) -> None:
     output.finish({"findings": [asdict(one) for one in found]}, "\n".join(lines), code=code)
 
 
-def _all(folder: BotFolder, *, offline: bool) -> Iterator[Finding]:
+def _all(folder: BotFolder, output: Output, *, offline: bool) -> Iterator[Finding]:
     yield from _safe("环境", lambda: list(find_all(folder)))
-    yield from _safe("记忆库", lambda: _store(folder))
+    yield from _safe("记忆库", lambda: _store(folder, output, offline=offline))
     yield from _safe("备份", lambda: _backups(folder))
     if not offline:
         yield from _safe("嵌入服务", lambda: _embedding(folder))
@@ -55,22 +56,32 @@ def _safe(name: str, look: Callable[[], list[Finding]]) -> Iterator[Finding]:
         yield Finding(name, "fail", str(e), "请先解决上面这一句")
 
 
-def _store(folder: BotFolder) -> list[Finding]:
+def _store(folder: BotFolder, output: Output, *, offline: bool) -> list[Finding]:
     if folder.env.vector_db_type == "remote":
-        return [Finding("记忆库", "ok", f"远程 {folder.env.vector_db_server}:{folder.env.vector_db_port}")]
-    found: list[Finding] = []
-    by_name = {glance.name: glance for glance in peek(folder.chroma)}
-    facts = standing(folder, by_name.get(NAME))
-    if facts.state == "different":
-        mend = "停止机器人后运行 ambot memory reindex，或把 EMBEDDING_* 改回原来的模型"
-        found.append(Finding("嵌入指纹", "fail", "记忆库是用另一个嵌入模型建立的", mend))
-    else:
-        found.append(Finding("记忆库", "ok", f"{facts.rows} 条"))
-    if any(name.endswith(("__rebuild", "__old")) and glance.rows for name, glance in by_name.items()):
-        found.append(Finding("重建", "warn", "有一次没有做完", "停止机器人后运行 ambot memory reindex 会接着做"))
+        server = f"远程 {folder.env.vector_db_server}:{folder.env.vector_db_port}"
+        if offline:
+            return [Finding("记忆库", "ok", f"{server}，没有连接")]
+        return _contents(folder, remote_glances(folder, output), where=f"{server}，")
+    found = _contents(folder, peek(folder.chroma))
     running = writer(folder.chroma)
     if running is not None:
         found.append(Finding("机器人", "ok", f"在运行（进程 {running}），会改动数据的命令要先停止它"))
+    elif damaged(folder.chroma):
+        mend = "启动机器人会自己修复，或运行 ambot memory reindex"
+        found.append(Finding("向量索引", "warn", "上次中断时写坏了，文字都在", mend))
+    return found
+
+
+def _contents(folder: BotFolder, glances: list[Glance], *, where: str = "") -> list[Finding]:
+    by_name = {glance.name: glance for glance in glances}
+    facts = standing(folder, by_name.get(NAME))
+    if facts.state == "different":
+        mend = "停止机器人后运行 ambot memory reindex，或把 EMBEDDING_* 改回原来的模型"
+        found = [Finding("嵌入指纹", "fail", "记忆库是用另一个嵌入模型建立的", mend)]
+    else:
+        found = [Finding("记忆库", "ok", f"{where}{facts.rows} 条")]
+    if any(name.endswith(("__rebuild", "__old")) and glance.rows for name, glance in by_name.items()):
+        found.append(Finding("重建", "warn", "有一次没有做完", "停止机器人后运行 ambot memory reindex 会接着做"))
     return found
 
 
@@ -89,7 +100,8 @@ def _embedding(folder: BotFolder) -> list[Finding]:
     from amrita_plugin_memory.embedding import build_embedder
     from amrita_plugin_memory.retrieval.fingerprint import recorded
 
-    glance = next((one for one in peek(folder.chroma) if one.name == NAME), None)
+    local = folder.env.vector_db_type == "local"
+    glance = next((one for one in peek(folder.chroma) if one.name == NAME), None) if local else None
     space = recorded(glance.metadata) if glance and glance.rows else None
 
     async def look() -> list[Finding]:

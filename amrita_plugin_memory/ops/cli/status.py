@@ -55,7 +55,7 @@ class Standing:
 @command
 def status(folder: BotFolder, output: Output) -> None:
     """记忆库的状态：条数、嵌入指纹、分区键、备份。机器人运行时也可以看。"""
-    found = _local(folder) if folder.env.vector_db_type == "local" else _remote(folder, output)
+    found = local_glances(folder) if folder.env.vector_db_type == "local" else remote_glances(folder, output)
     by_name = {glance.name: glance for glance in found}
     facts = standing(folder, by_name.get(NAME))
     knowledge = standing(folder, by_name.get(folder.file.subconscious.knowledge_collection_name))
@@ -91,11 +91,19 @@ def asks_for_another(folder: BotFolder, space: VectorSpace) -> bool:
         return True
 
 
-def _local(folder: BotFolder) -> list[Glance]:
+def local_glances(folder: BotFolder) -> list[Glance]:
+    """Every collection of the local directory, read without Chroma."""
     return peek(folder.chroma, partitions_of=NAME)
 
 
-def _remote(folder: BotFolder, output: Output) -> list[Glance]:
+def remote_glances(folder: BotFolder, output: Output) -> list[Glance]:
+    """Every collection of the server.
+
+    Raises:
+        StoreUnavailable: it does not answer in time.
+
+    """
+
     async def look() -> list[Glance]:
         async with opened(folder, output, writable=False) as place:
             found: list[Glance] = []

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from amrita_plugin_memory.retrieval.fingerprint import MARKS, REBUILDING
-from amrita_plugin_memory.vectordb.ports import Scalar
+from amrita_plugin_memory.vectordb.ports import VECTORS_MISSING, Scalar
 
 STATE: Final = "embed_rebuild"  # on the new collection, until it stands in the old one's place
 JOB: Final = "embed_rebuild_job"
 GENERATION: Final = "embed_generation"  # one more with every rebuild, so that old and new are told apart
-PENDING: Final = "embed_pending"  # some rows carry zeros and are to be embedded
+PENDING: Final = VECTORS_MISSING
 KEY_VERSION: Final = "key_schema_version"
 BUILDING: Final = "building"
 COMPLETE: Final = "complete"

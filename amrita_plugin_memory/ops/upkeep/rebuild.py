@@ -90,6 +90,7 @@ class Rebuild:
         self._text_of = text_of
         self._pace = pace
         self._embedded = self._resumed = self._without = 0
+        self._doubted = False  # what an earlier run built has lost vectors: look at each before it counts as done
 
     async def run(self) -> Rebuilt:
         """Build, swap, and remove the old.
@@ -126,6 +127,7 @@ class Rebuild:
         if await target.count() and not await self._resumable(target, source):
             await self._store.drop(name)
             target = await self._open(name)
+        self._doubted = bool((await target.metadata()).get(PENDING))
         await target.annotate({**await self._guard.marks(), STATE: BUILDING, JOB: source.job})
         await self._announce(main)
         return target
@@ -202,8 +204,10 @@ class Rebuild:
 
         ``anew`` also embeds rows that look equal: the text of a knowledge entry's vector is not in its row.
         """
-        have = {row.id: row for row in await target.get([row.id for row in rows])}
-        changed = [row for row in rows if anew or not _equal(have.get(row.id), row)]
+        stored = await target.get([row.id for row in rows], vectors=self._doubted)
+        have = {row.id: row for row in stored}
+        lost = {row.id for row in stored if row.vector is not None and not row.vector.any()}
+        changed = [row for row in rows if anew or row.id in lost or not _equal(have.get(row.id), row)]
         self._resumed += len(rows) - len(changed)
         ready = [row for row in changed if row.vector is not None]
         bare = [row for row in changed if row.vector is None]

@@ -6,15 +6,13 @@ this is only for a process that has no store open.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sqlite3
-from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from amrita_plugin_memory.kernel.errors import StoreUnavailable
-from amrita_plugin_memory.vectordb.directory import DATABASE, OWNER_FILE
+from amrita_plugin_memory.vectordb.directory import DATABASE, OWNER_FILE, reading
 from amrita_plugin_memory.vectordb.ports import PARTITION_KEY, Scalar
 
 _METADATA = "SELECT key, str_value, int_value, float_value, bool_value FROM collection_metadata WHERE collection_id = ?"
@@ -47,11 +45,10 @@ def peek(directory: Path, *, partitions_of: str = "") -> list[Glance]:
         StoreUnavailable: the database cannot be read, or is not as Chroma 1.5 writes it.
 
     """
-    database = directory / DATABASE
-    if not database.is_file():
+    if not (directory / DATABASE).is_file():
         return []
     try:
-        with _reading(database) as connection:
+        with reading(directory) as connection:
             found = connection.execute("SELECT id, name, dimension FROM collections ORDER BY name").fetchall()
             return [_glance(connection, row, partitions=row[1] == partitions_of) for row in found]
     except sqlite3.Error as e:
@@ -68,13 +65,6 @@ def writer(directory: Path) -> int | None:
     except (OSError, ValueError):
         return None
     return None if pid == os.getpid() else pid
-
-
-@contextlib.contextmanager
-def _reading(database: Path) -> Generator[sqlite3.Connection]:
-    uri = f"{database.resolve().as_uri()}?mode=ro"
-    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=2)) as connection:
-        yield connection
 
 
 def _glance(connection: sqlite3.Connection, row: tuple[str, str, int | None], *, partitions: bool) -> Glance:

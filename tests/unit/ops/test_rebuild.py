@@ -8,7 +8,7 @@ from support.upkeep import Killed, Light, Mortal, contents, fact, fill, place, w
 from amrita_plugin_memory.facts import COLLECTION
 from amrita_plugin_memory.kernel.errors import EmbeddingUnavailable, Locked
 from amrita_plugin_memory.ops.jobs.reindex import heal, reindex
-from amrita_plugin_memory.ops.upkeep.names import GENERATION, PENDING, aside_of, rebuild_of
+from amrita_plugin_memory.ops.upkeep.names import BUILDING, GENERATION, JOB, PENDING, STATE, aside_of, rebuild_of
 from amrita_plugin_memory.ops.upkeep.recover import recover
 from amrita_plugin_memory.retrieval import GatedStore, SpaceGuard
 from amrita_plugin_memory.vectordb import MemoryStore, Row
@@ -184,6 +184,21 @@ async def test_an_outage_is_waited_for_and_a_long_one_leaves_the_old_whole_and_t
     assert done.resumed >= 500
     assert done.embedded + done.resumed == 1200
     assert await whole_space(at.store, new)
+
+
+async def test_vectors_that_were_lost_from_what_was_built_are_made_again(tmp_path):
+    at = place(tmp_path, embedder=NEW)
+    await fill(at.store, [fact(i) for i in range(60)], OLD)
+    await reindex(at, COLLECTION)  # what an earlier run built, before it was swapped and before its index was torn
+    await at.store.rename(COLLECTION, rebuild_of(COLLECTION))
+    built = await at.store.open(rebuild_of(COLLECTION))
+    lost = await built.get([fact(i).id for i in range(20)])
+    await built.update([Row(row.id, row.document, row.metadata, np.zeros(48, dtype=np.float32)) for row in lost])
+    await built.annotate({PENDING: True, STATE: BUILDING, JOB: "reindex"})
+    await fill(at.store, [fact(i) for i in range(60)], OLD)
+    done = await reindex(at, COLLECTION)
+    assert (done.embedded, done.resumed) == (20, 40)
+    assert await whole_space(at.store, NEW)
 
 
 async def test_what_was_built_for_a_third_model_is_not_resumed(tmp_path):

@@ -12,7 +12,7 @@ from amrita_plugin_memory.kernel.errors import (
     SpaceMismatch,
     StoreUnavailable,
 )
-from amrita_plugin_memory.vectordb.calls import Calls, Missing, Stale, TooSlow, translate
+from amrita_plugin_memory.vectordb.calls import Calls, Missing, Stale, TooSlow, Torn, translate
 
 
 @pytest.fixture
@@ -174,6 +174,13 @@ def foreign(module, name, text="", base=Exception):
         ),
         (foreign("chromadb.errors", "NotFoundError", "Collection [x] does not exist."), Missing),
         (foreign("chromadb.errors", "InternalError", "Error executing plan: Error finding id"), Stale),
+        (
+            foreign("chromadb.errors", "InternalError", "Error creating hnsw segment reader: Error loading hnsw index"),
+            Torn,
+        ),
+        (foreign("chromadb.errors", "InternalError", "Failed to apply logs to the hnsw segment writer"), Torn),
+        (foreign("chromadb.errors", "InternalError", "Error deserializing pickle file: EOF while parsing"), Torn),
+        (foreign("chromadb.errors", "InternalError", "Internal error: Error getting embedding"), Torn),
         (foreign("chromadb.errors", "InternalError", "database is locked"), StoreUnavailable),
         (foreign("chromadb.errors", "ChromaAuthError"), StoreUnavailable),
         (foreign("chromadb.errors", "InvalidArgumentError", "name: Expected a name"), InvalidInput),
