@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from amrita_plugin_memory.amos.errors import BundleError, ProtocolVersionError
 from amrita_plugin_memory.amos.ground import bulk, formats
@@ -13,18 +14,25 @@ from amrita_plugin_memory.kernel.errors import shorten
 from . import policy, rewrite, stream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from .reports import ImportOptions
 
+EntryOf: TypeAlias = "Callable[[Sequence[str], str], dict[str, Any] | None]"
 PROTOCOL: Final = "2.0.0"
 
 
-@dataclass(slots=True)
+@dataclass
 class Arrived:
-    """A package that was read: its root files in memory, everything else below ``tree``."""
+    """A package that was read: its root files in memory, everything else below ``tree``.
+
+    ``entries`` are what the index is to say of its files, made from what came and not from what the package says.
+    """
 
     tree: bulk.NewTree
+    entry_of: EntryOf | None = None
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
     root_files: dict[str, bytes] = field(default_factory=dict[str, bytes])
     paths: list[str] = field(default_factory=list[str])
     skipped: dict[str, str] = field(default_factory=dict[str, str])
@@ -32,19 +40,21 @@ class Arrived:
     verified: bool = False
     sums: dict[str, str] = field(default_factory=dict[str, str])  # of everything that came, by its name there
 
-    @property
+    @cached_property
     def manifest(self) -> dict[str, Any]:
         """The manifest of the package."""
         return formats.load_object(self.root_files["manifest.json"]) or {}
 
-    @property
+    @cached_property
     def actors(self) -> tuple[str, ...]:
-        """Users of the package, under the names they get here."""
-        return tuple(dict.fromkeys(path.split("/")[1] for path in self.paths if path.startswith("users/")))
+        """Users of the package, under the names they get here; asked for when all files have come."""
+        return tuple(dict.fromkeys(path.split("/", 2)[1] for path in self.paths if path.startswith("users/")))
 
 
-def read(package: Path, staging: Path, options: ImportOptions, *, sync: bool) -> Arrived:
-    """Read, judge and store a package below ``staging``.
+def read(
+    package: Path, staging: Path, options: ImportOptions, *, sync: bool, entry_of: EntryOf | None = None
+) -> Arrived:
+    """Read, judge and store a package below ``staging``; ``entry_of`` makes a file's entry of the index.
 
     Raises:
         BundleError: no package, damaged, beyond a limit, or with a name that tries to leave its place.
@@ -52,7 +62,7 @@ def read(package: Path, staging: Path, options: ImportOptions, *, sync: bool) ->
 
     """
     staging.mkdir(mode=0o700)
-    arrived = Arrived(bulk.NewTree(staging, sync))
+    arrived = Arrived(bulk.NewTree(staging, sync), entry_of)
     gate = policy.Gate(options.limits, options.actor_mapping, options.trust_acl)
     try:
         for member in stream.unpack(bulk.read_chunks(package), options.limits):
@@ -96,8 +106,12 @@ def _store(arrived: Arrived, path: str, data: bytes, options: ImportOptions) -> 
         path = path.replace("running", "pending", 1)
     arrived.tree.write(path, stored)
     arrived.paths.append(path)
-    unit = policy.unit(path)
-    if unit and policy.is_code(unit) and not options.trust_tools and unit not in arrived.drafts:
+    if arrived.entry_of is not None and path.endswith((".md", ".json")):
+        entry = arrived.entry_of(path.split("/"), formats.decode(stored))
+        if entry is not None:
+            arrived.entries[path] = entry
+    unit = None if options.trust_tools else policy.unit(path)
+    if unit and policy.is_code(unit) and unit not in arrived.drafts:
         arrived.drafts.append(unit)
 
 

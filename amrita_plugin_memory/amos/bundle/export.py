@@ -83,9 +83,9 @@ class Export:
                 yield self._member(file.path, rewrite.outgoing(file.path, file.data, self._selection), file.mtime)
         if self._selection.actor is not None:
             yield from self._tasks()
-        entries = rewrite.index_entries(self._entries, set(self._sums))
-        if entries:
-            yield self._member("index.json", rewrite.compact(entries), 0)
+        tagged = rewrite.tags(self._entries, set(self._sums))
+        if tagged:
+            yield self._member("index.json", rewrite.compact(tagged), 0)
         sums = {"format": "amos-checksums", "version": 1, "algorithm": "sha256", "files": self._sums}
         yield f"./{policy.CHECKSUMS}", rewrite.compact(sums), 0
 

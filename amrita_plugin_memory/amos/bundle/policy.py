@@ -23,6 +23,7 @@ ASSET_KINDS: Final = frozenset(("tools", "pages", "APPs"))
 CODE_KINDS: Final = frozenset(("tools", "APPs"))
 _LEFTOVER: Final = re.compile(r".*\.(tmp|lock)")
 _OUR_LEFTOVER: Final = re.compile(r".+\.[0-9a-f]{8,16}\.tmp|.+\.(json|jsonl|md|py)\.lock")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_-]{1,60}\.(?:md|jsonl|json|txt)")
 _FORBIDDEN: Final = re.compile(r'[\x00-\x1f\x7f\\:<>"|?*]|[. ](?:/|$)')
 _DEVICES: Final = frozenset(("con", "prn", "aux", "nul", *(f"{p}{n}" for p in ("com", "lpt") for n in range(10))))
 _SCOPED: Final = frozenset(("workflows", "knowledge", "assets", "soul.md", "profile.md", "acl.json"))
@@ -88,6 +89,7 @@ class Gate:
     trust_acl: bool
     _seen: set[str] = field(default_factory=set[str])
     _known: dict[str, bool] = field(default_factory=dict[str, bool])
+    _folders: dict[str, Arrival] = field(default_factory=dict[str, Arrival])
 
     def judge(self, name: str) -> Arrival:
         """Where a file member goes.
@@ -96,12 +98,25 @@ class Gate:
             BundleError: a name that tries to leave its place, or comes twice. Such a package is refused whole.
 
         """
+        folder, _, last = name.rpartition("/")
+        found = self._plain(folder, last) if folder.strip("./") and _is_plain(last) else self._judge(name)
+        folded = found.name.lower() if found.name.isascii() else names.fold(found.name)
+        if folded in self._seen:
+            raise BundleError(f"数据包里 {shorten(found.name)} 出现了两次，已拒绝")
+        self._seen.add(folded)
+        return found
+
+    def _plain(self, folder: str, last: str) -> Arrival:
+        """The same for a name like most, of which only the folder has to be judged, once."""
+        known = self._folders.get(folder)
+        if known is None:
+            known = self._folders[folder] = self._judge(f"{folder}/x.md")
+        path = known.path and known.path[:-4] + last
+        return Arrival(known.name[:-4] + last, path, known.why)
+
+    def _judge(self, name: str) -> Arrival:
         parts = safe_parts(name, self.limits)
         path = "/".join(parts)
-        folded = path.lower() if path.isascii() else names.fold(path)
-        if folded in self._seen:
-            raise BundleError(f"数据包里 {shorten(path)} 出现了两次，已拒绝")
-        self._seen.add(folded)
         why = self._objection(parts)
         if why:
             return Arrival(path, None, why)
@@ -132,6 +147,10 @@ class Gate:
         if known is None:
             known = self._known[part] = names.is_component(part)
         return known
+
+
+def _is_plain(last: str) -> bool:
+    return bool(_PLAIN.fullmatch(last)) and last != "acl.json" and not _is_device(last)
 
 
 def safe_parts(name: str, limits: Limits) -> list[str]:
@@ -173,6 +192,8 @@ def _is_device(part: str) -> bool:
 
 def unit(path: str) -> str | None:
     """The folder that stays or goes as one: a session or an asset; None for a file that stands alone."""
+    if "/sessions/" not in path and "/assets/" not in path:
+        return None
     parts = path.split("/")
     at = 1 if parts[0] == "shared" else 2
     if parts[at : at + 1] == ["agents"]:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from .policy import Selection
 
 _WORDS: Final = ("owner", "system", "*")
-_ENTRY_KEYS: Final = ("kind", "type", "asset_type", "name", "keywords", "tags", "uri", "description_short")
 
 
 def compact(value: object) -> bytes:
@@ -82,9 +81,9 @@ def _own_author(data: bytes, actor: str) -> bytes:
     return formats.dump_json({**metadata, "author": "system"})
 
 
-def index_entries(entries: Mapping[str, Mapping[str, Any]], paths: set[str]) -> dict[str, dict[str, Any]]:
-    """The entries of files that travel."""
-    return {path: dict(entry) for path, entry in entries.items() if path in paths}
+def tags(entries: Mapping[str, Mapping[str, Any]], paths: set[str]) -> dict[str, dict[str, Any]]:
+    """Index entries of the tagged files among ``paths``, with nothing but their tags: the rest stands in the files."""
+    return {path: {"tags": entry["tags"]} for path, entry in entries.items() if entry.get("tags") and path in paths}
 
 
 # -- on the way in ----------------------------------------------------------------------------------------------------
@@ -116,13 +115,13 @@ def draft(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {**metadata, "status": status, "source": "import"}
 
 
-def incoming_entries(data: bytes, mapping: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Index entries of a package under the paths they get here, of the known keys only."""
-    found: dict[str, dict[str, Any]] = {}
+def incoming_tags(data: bytes, mapping: Mapping[str, str]) -> dict[str, list[str]]:
+    """Tags of a package's index by the paths that the files get here; all else in it is a stranger's word."""
+    found: dict[str, list[str]] = {}
     for path, entry in (formats.load_object(data) or {}).items():
-        if isinstance(entry, dict):
-            fields = cast("dict[str, Any]", entry)
-            found[mapped_path(path, mapping)] = {key: fields[key] for key in _ENTRY_KEYS if key in fields}
+        listed = cast("dict[str, Any]", entry).get("tags") if isinstance(entry, dict) else None
+        if isinstance(listed, list) and listed:
+            found[mapped_path(path, mapping)] = [str(tag) for tag in cast("list[object]", listed)]
     return found
 
 

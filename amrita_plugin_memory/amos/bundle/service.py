@@ -18,7 +18,7 @@ from .export import MANIFEST, PROTOCOL, Export
 from .reports import ExportResult, ImportOptions, ImportReport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 LOCK: Final = layout.PRIVATE / "import"
 IMPORT_LOG: Final = layout.LOGS / "imports.jsonl"
@@ -32,7 +32,11 @@ class IndexPort(Protocol):
         """Every entry by relative path."""
         ...
 
-    def put_entries(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
+    def entry(self, parts: Sequence[str], text: str) -> dict[str, Any] | None:
+        """What the index would say of a file; None when it is not indexed."""
+        ...
+
+    def put_entries(self, entries: Mapping[str, dict[str, Any]]) -> None:
         """Set many entries, their tags with them."""
         ...
 
@@ -86,7 +90,9 @@ class PortabilityManager:
             self._recover()
             staging = self._new_staging()
             try:
-                arrived = arrival.read(package, staging.root / merge.TREE, options, sync=self.files.sync)
+                arrived = arrival.read(
+                    package, staging.root / merge.TREE, options, sync=self.files.sync, entry_of=self._entry_of(options)
+                )
                 plan = merge.make_plan(self.files, staging.root / merge.TREE, overwrite=options.overwrite)
                 report = _report(arrived, plan, options)
                 if not options.dry_run:
@@ -142,14 +148,13 @@ class PortabilityManager:
         if not self.files.exists(layout.MANIFEST):
             self.files.write_json(layout.MANIFEST, _modest(arrived.manifest))
         self._bump(arrived, report, options)
-        if self.index is None:
-            return
-        if "index.json" not in arrived.root_files:
-            self.index.rebuild()
-            return
-        entries = rewrite.incoming_entries(arrived.root_files["index.json"], options.actor_mapping)
-        new = {*report.added, *report.replaced}
-        self.index.put_entries({path: entry for path, entry in entries.items() if path in new})
+        if self.index is not None:
+            tags = rewrite.incoming_tags(arrived.root_files.get("index.json", b"{}"), options.actor_mapping)
+            new = (path for path in (*report.added, *report.replaced) if path in arrived.entries)
+            self.index.put_entries({path: _tagged(arrived.entries[path], tags.get(path)) for path in new})
+
+    def _entry_of(self, options: ImportOptions) -> arrival.EntryOf | None:
+        return None if self.index is None or options.dry_run else self.index.entry
 
     def _bump(self, arrived: arrival.Arrived, report: ImportReport, options: ImportOptions) -> None:
         changed = {*report.added, *report.replaced}
@@ -216,6 +221,10 @@ def _modest(manifest: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: manifest.get(key) for key in ("name", "description", "model")}
     kept["name"] = kept["name"] or "imported"
     return {**MANIFEST, **kept}
+
+
+def _tagged(entry: dict[str, Any], tags: list[str] | None) -> dict[str, Any]:
+    return {**entry, "tags": tags} if tags else entry
 
 
 def _is_count(value: object) -> bool:

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 BLOCK: Final = 512
 LEVEL: Final = 1
 _CHUNK: Final = 1 << 18
+_END: Final = bytes(BLOCK)
+_FILE: Final = b"0000600\0" + b"0000000\0" * 2  # mode, user, group
+_FOLDER: Final = b"0000700\0" + b"0000000\0" * 2
+_LATER: Final = bytes(100) + b"ustar\x0000" + bytes(64) + b"0000000\0" * 2
+_SUM_OF_LATER: Final = sum(_LATER)
 _GZIP: Final = 31  # zlib's window size with a gzip header
 
 
@@ -79,16 +84,13 @@ def _pax(key: bytes, value: bytes) -> bytes:
 def _header(
     name: bytes, size: int, mtime: int, *, prefix: bytes = b"", folder: bool = False, kind: bytes = b"0"
 ) -> bytes:
-    kind, mode = (b"5", b"0000700") if folder else (kind, b"0000600")
-    head = bytearray(
-        name.ljust(100, b"\0")
-        + mode + b"\0" + b"0000000\0" + b"0000000\0"
-        + b"%011o\0" % size + b"%011o\0" % max(mtime, 0)
-        + b"        " + kind + bytes(100) + b"ustar\x0000" + bytes(64) + b"0000000\0" + b"0000000\0"
-        + prefix.ljust(155, b"\0") + bytes(12)
-    )  # fmt: skip
-    head[148:156] = b"%06o\0 " % sum(head.translate(None, b"\0"))
-    return bytes(head)
+    owner, kind = (_FOLDER, b"5") if folder else (_FILE, kind)
+    told = b"%011o\0%011o\0" % (size, max(mtime, 0))
+    # The checksum is taken with its own field blank; everything that is left out here is zero bytes.
+    total = sum(name) + sum(owner) + sum(told) + 8 * 32 + kind[0] + sum(prefix) + _SUM_OF_LATER
+    return b"".join(
+        (name, bytes(100 - len(name)), owner, told, b"%06o\0 " % total, kind, _LATER, prefix, bytes(167 - len(prefix)))
+    )
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -166,9 +168,9 @@ def unpack(chunks: Iterator[bytes], limits: Limits) -> Iterator[Member]:
     count = 0
     while True:
         head = stream.read(BLOCK)
-        if len(head) < BLOCK or not head.strip(b"\0"):
-            if not head or len(head) < BLOCK:
-                raise BundleError("数据包不完整或不是 .amos 数据包")
+        if len(head) < BLOCK:
+            raise BundleError("数据包不完整或不是 .amos 数据包")
+        if head == _END:
             return
         kind, size = head[156:157], _checked_size(head)
         if kind in (b"x", b"g", b"L", b"K"):
@@ -202,13 +204,12 @@ def _body(stream: _Gunzip, size: int) -> bytes:
 
 
 def _checked_size(head: bytes) -> int:
-    stored = head[148:156].strip(b"\0 ")
-    total = sum(head.translate(None, b"\0")) - sum(head[148:156]) + 8 * 32
+    stored = head[148:156]
+    total = sum(head.translate(None, b"\0")) - sum(stored) + 8 * 32
     try:
-        if int(stored, 8) != total:
+        if int(stored.strip(b"\0 "), 8) != total:
             raise BundleError("数据包已损坏（文件头校验不符）")
-        field_ = head[124:136].strip(b"\0 ")
-        return int(field_, 8) if field_ else 0
+        return int(head[124:136].strip(b"\0 ") or b"0", 8)
     except ValueError:
         raise BundleError("数据包已损坏（文件头无法读取）") from None
 

@@ -60,7 +60,7 @@ class Root:
     idle: IdleFlush
     workshop: Workshop
 
-    def changed(self, *paths: PurePosixPath) -> None:
+    def changed(self, *paths: PurePosixPath | str) -> None:
         """Tell the search index which files were written, and fold the index journal in when things are quiet."""
         for path in paths:
             self.search.changed(path)

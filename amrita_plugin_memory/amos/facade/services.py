@@ -147,7 +147,7 @@ class ServiceVerbs(Verbs):
     async def _take_in(self, path: str | Path, options: ImportOptions) -> ImportReport:
         report = await self.root.bundles.import_bundle(path, options)
         if not report.dry_run:
-            self.root.changed(*map(PurePosixPath, (*report.added, *report.replaced)))
+            self.root.changed(*report.added, *report.replaced)
             await self._emit("bundleImported", {"added": len(report.added), "replaced": len(report.replaced)})
         return report
 

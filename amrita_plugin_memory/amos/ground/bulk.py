@@ -49,20 +49,26 @@ def read_tree(root: Path, rel: str, wanted: Callable[[str, bool], bool]) -> Iter
 
 
 def _read_folder(folder: str, rel: str, wanted: Callable[[str, bool], bool]) -> Iterator[Bulk]:
-    try:
-        with os.scandir(folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in found:
-        path = f"{rel}/{entry.name}" if rel else entry.name
+    waiting = _entries(folder, rel)  # the next one last; a generator in a generator would cost more than the reading
+    while waiting:
+        path, entry = waiting.pop()
         if entry.is_dir(follow_symlinks=False):
             if wanted(path, True):
-                yield from _read_folder(entry.path, path, wanted)
+                waiting += _entries(entry.path, path)
         elif entry.is_file(follow_symlinks=False) and wanted(path, False):
             file = _read(entry.path, path)
             if file is not None:
                 yield file
+
+
+def _entries(folder: str, rel: str) -> list[tuple[str, os.DirEntry[str]]]:
+    """What is in a folder, sorted backwards."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name, reverse=True)
+    except OSError:
+        return []
+    return [(f"{rel}/{entry.name}" if rel else entry.name, entry) for entry in found]
 
 
 def _read(name: str, path: str) -> Bulk | None:
@@ -94,6 +100,11 @@ class NewTree:
     count: int = 0
     _folders: set[str] = field(default_factory=set[str])
     _unsynced: list[str] = field(default_factory=list[str])
+    _base: str = ""
+
+    def __post_init__(self) -> None:
+        """Spell the root once: turning a path into text ten thousand times is no small cost."""
+        self._base = str(self.root)
 
     def write(self, path: str, data: bytes) -> None:
         """Make one file, 0600, in folders of 0700; a path that is there already raises FileExistsError."""
@@ -101,11 +112,11 @@ class NewTree:
         if folder not in self._folders:
             (self.root / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
             self._folders.add(folder)
-        fd = os.open(f"{self.root}/{path}", _NEW, 0o600)
+        fd = os.open(f"{self._base}/{path}", _NEW, 0o600)
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(fd, view) :]
+            written = os.write(fd, data)
+            while written < len(data):
+                written += os.write(fd, memoryview(data)[written:])
         finally:
             os.close(fd)
         self.count += 1
@@ -119,7 +130,7 @@ class NewTree:
             os.sync()
         else:
             for path in self._unsynced:
-                _sync_file(f"{self.root}/{path}")
+                _sync_file(f"{self._base}/{path}")
         self._unsynced.clear()
 
 

@@ -6,6 +6,7 @@ or space, invisible or control characters, a name Windows reserves, or more byte
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 from typing import Final
@@ -19,6 +20,8 @@ _SIGNS: Final = frozenset("_-. @+#()·（）")
 _UNSEEN: Final = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
 )  # letters and marks that print nothing
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*")
+_DEVICE: Final = "这是 Windows 保留的名字"
 _DEVICES: Final = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789")]
 )
@@ -56,6 +59,8 @@ def fold(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _objection(name: str, suffix: str) -> str:
+    if _PLAIN.fullmatch(name) and len(name) + len(suffix) <= MAX_BYTES - _RESERVE:  # as nearly all are
+        return _DEVICE if name.partition(".")[0].lower() in _DEVICES else ""
     if not name.strip():
         return "不能为空"
     if any(0xD800 <= ord(sign) <= 0xDFFF for sign in name) or not all(map(_is_allowed, name)) or clean(name) != name:
@@ -69,7 +74,7 @@ def _shape_objection(name: str) -> str:
     if unicodedata.category(name[0]).startswith("M"):
         return "不能以组合符号开头"
     stem = unicodedata.normalize("NFKC", name.split(".", 1)[0]).strip().casefold()
-    return "这是 Windows 保留的名字" if stem in _DEVICES else ""
+    return _DEVICE if stem in _DEVICES else ""
 
 
 def _length_objection(file_name: str) -> str:

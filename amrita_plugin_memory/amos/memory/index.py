@@ -8,7 +8,7 @@ the tags, which stand nowhere else.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Final, cast
@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from amrita_plugin_memory.amos.ground import FileRoot, Stamp, layout
 from amrita_plugin_memory.amos.ground.formats import decode, dump_line, dump_map, load_object, load_records
 
-from .entries import Entries, apply, entry_for, tags_of
+from .entries import Entries, apply, entry_for, merge, tags_of
 
 _SMALL: Final = 16 * 1024  # bytes up to which an index is rewritten for each change
 _FOLDING: Final = PurePosixPath("index.journal.folding")
@@ -46,19 +46,23 @@ class Index:
 
     def put(self, path: PurePosixPath, text: str) -> None:
         """Index a file that was written; its tags stay."""
-        entry = entry_for(path, text) if self.enabled else None
+        entry = self.entry(path.parts, text)
         if entry is not None:
             self.put_entry(path, entry)
+
+    def entry(self, parts: Sequence[str], text: str) -> dict[str, Any] | None:
+        """What the index would say of a file; None when it is not indexed. Changes nothing."""
+        return entry_for(parts, text) if self.enabled else None
 
     def put_entry(self, path: PurePosixPath, entry: Mapping[str, Any]) -> None:
         """Set the entry of a file; tags it has already stay."""
         self._change({"op": "put", "path": str(path), "entry": dict(entry)})
 
-    def put_entries(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
+    def put_entries(self, entries: Mapping[str, dict[str, Any]]) -> None:
         """Set many entries at once, their tags added to those that are there."""
         if self.enabled and entries:
             with self.files.lock(layout.INDEX, timeout=30.0, keep_alive=True):
-                self._fold([{"op": "set", "path": path, "entry": dict(entry)} for path, entry in entries.items()])
+                self._fold([], entries)
 
     def drop(self, path: PurePosixPath) -> None:
         """Forget a file that is gone."""
@@ -143,12 +147,13 @@ class Index:
         with self.files.lock(layout.INDEX_JOURNAL):
             self.files.append(layout.INDEX_JOURNAL, dump_line(change), sync=change["op"] in ("tag", "untag"))
 
-    def _fold(self, more: list[dict[str, Any]]) -> None:
+    def _fold(self, more: list[dict[str, Any]], new: Mapping[str, dict[str, Any]] | None = None) -> None:
         base = self._load()
         if base is None:
             self.files.move(layout.INDEX, _BROKEN)
             base = self._from_files()
         apply(base, [*self._take_journal(), *more])
+        merge(base, new or {})
         self.files.write(layout.INDEX, dump_map(base))
         self.files.delete(_FOLDING)
 
@@ -176,7 +181,7 @@ class Index:
     def _from_files(self) -> Entries:
         found: Entries = {}
         for path in self._indexable():
-            entry = entry_for(path, decode(self.files.read(path) or b""))
+            entry = entry_for(path.parts, decode(self.files.read(path) or b""))
             if entry is not None:
                 found[str(path)] = entry
         return found

@@ -52,11 +52,11 @@ def test_an_entry_is_what_the_reference_writes(files, index):
 
 
 def test_workflows_and_definitions_of_assets_are_entries_and_nothing_else_is():
-    assert entry_for(P("shared/workflows/w.md"), "")["uri"] == "amos://workflows/w"
-    asset = entry_for(P("users/a/assets/tools/t/definition.md"), "x")
+    assert entry_for(P("shared/workflows/w.md").parts, "")["uri"] == "amos://workflows/w"
+    asset = entry_for(P("users/a/assets/tools/t/definition.md").parts, "x")
     assert (asset["kind"], asset["asset_type"], asset["uri"]) == ("asset", "tool", "amos://assets/tool/t")
     for path in ("users/a/profile.md", "users/a/assets/tools/t/code.py", "users/a/knowledge/deep/er/x.md"):
-        assert entry_for(P(path), "") is None
+        assert entry_for(P(path).parts, "") is None
     assert len(keywords("a " * 50)) == 20
 
 
