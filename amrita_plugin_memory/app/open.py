@@ -14,7 +14,7 @@ from amrita_plugin_memory.facts import COLLECTION, Facts
 from amrita_plugin_memory.kernel.clock import Clock, SystemClock
 from amrita_plugin_memory.knowledge import AmosEntryFiles, Knowledge
 from amrita_plugin_memory.memo import Memo, MemoStore
-from amrita_plugin_memory.retrieval import GatedStore, Recall, recorded
+from amrita_plugin_memory.retrieval import GatedStore, Recall, leaning_of, recorded
 from amrita_plugin_memory.settings import EnvSettings, FileSettings
 from amrita_plugin_memory.subconscious import Subconscious
 from amrita_plugin_memory.vectordb import VectorStore, open_store
@@ -68,7 +68,7 @@ async def open_app(
         stack.push_async_callback(opened.aclose)
         chosen = embedder or DeferredEmbedder(lambda: _choose(env, opened))
         stack.push_async_callback(chosen.aclose)
-        recall = Recall(chosen)
+        recall = Recall(chosen, leaning=lambda: leaning_of(file().recall))
         facts = Facts(
             store=opened,
             embedder=chosen,

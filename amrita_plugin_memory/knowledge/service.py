@@ -12,11 +12,11 @@ from uuid import uuid4
 import numpy as np
 
 from amrita_plugin_memory.embedding.ports import Embedder
-from amrita_plugin_memory.kernel.clock import Clock
+from amrita_plugin_memory.kernel.clock import Clock, local_zone
 from amrita_plugin_memory.kernel.errors import AmritaMemoryError, InvalidInput, NotFound, SpaceMismatch, Unavailable
 from amrita_plugin_memory.kernel.text import is_blank
 from amrita_plugin_memory.retrieval import Answer, Recall, SpaceGuard
-from amrita_plugin_memory.vectordb.ports import PARTITION_KEY, Collection, Matrix, Partition, Row, VectorStore
+from amrita_plugin_memory.vectordb.ports import PARTITION_KEY, Collection, Matrix, Partition, Row, Scalar, VectorStore
 
 from .entry import Entry, checked, from_text, to_text
 from .ports import EntryFiles
@@ -174,7 +174,8 @@ class Knowledge:
             rows = {} if objection else await self._rows(collection, vectors=True)
         except Unavailable as e:
             objection, rows = str(e), {}
-        return await self._recall.ask(question, _partition(entries, rows), top_k=top_k, words_only=objection)
+        now = self._clock.now().astimezone(local_zone())
+        return await self._recall.ask(question, _partition(entries, rows), top_k=top_k, words_only=objection, now=now)
 
     async def _entry(self, kid: str) -> Entry | None:
         text = await self._files.read(kid)
@@ -238,4 +239,12 @@ def _partition(entries: Sequence[Entry], rows: dict[str, Row]) -> Partition:
     for i, vector in enumerate(vectors):
         if vector is not None:
             matrix[i] = vector
-    return Partition(PARTITION, tuple(Row(one.kid, _words(one), {"kid": one.kid}) for one in entries), matrix)
+    return Partition(
+        PARTITION, tuple(Row(one.kid, _words(one), _told(one, rows.get(one.kid))) for one in entries), matrix
+    )
+
+
+def _told(entry: Entry, row: Row | None) -> dict[str, Scalar]:
+    """What ranking looks at beside the words: when the entry was last written, as far as its row says."""
+    when = row.metadata.get("updated_at") if row is not None else None
+    return {"kid": entry.kid, **({"updated_at": when} if when else {})}

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from .fingerprint import match, recorded, stamp
     from .gate import GatedStore
     from .guard import SpaceGuard
-    from .lean import Leaning
+    from .lean import Leaning, leaning_of
     from .rank import dots
     from .recall import ALL, Answer, Hit, Recall
 else:
@@ -18,7 +18,7 @@ else:
             "fingerprint": ("match", "recorded", "stamp"),
             "gate": ("GatedStore",),
             "guard": ("SpaceGuard",),
-            "lean": ("Leaning",),
+            "lean": ("Leaning", "leaning_of"),
             "rank": ("dots",),
             "recall": ("ALL", "Answer", "Hit", "Recall"),
         },
@@ -33,6 +33,7 @@ __all__ = [
     "Recall",
     "SpaceGuard",
     "dots",
+    "leaning_of",
     "match",
     "recorded",
     "stamp",

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from .dates import Span
 from .rank import Floats, falling
 from .ready import Ready
+
+if TYPE_CHECKING:
+    from amrita_plugin_memory.settings.file import RecallSettings
 
 MENTIONED: Final = 0.2  # the text speaks of a day asked for
 STORED: Final = 0.1  # it was stored or changed then
@@ -33,6 +36,11 @@ class Leaning:
 
 
 NONE: Final = Leaning()
+
+
+def leaning_of(wish: RecallSettings) -> Leaning:
+    """What config.toml asks for."""
+    return Leaning(recency=wish.recency, half_life=wish.recency_half_life_days, importance=wish.importance)
 
 
 def gain_of(ready: Ready, scores: Floats, wanted: Sequence[Span], *, now: datetime, leaning: Leaning) -> Floats:

@@ -71,10 +71,14 @@ class _Scored:
 
 
 class Recall:
-    """Ranks partitions for questions. Holds what it worked out about recently asked partitions."""
+    """Ranks partitions for questions. Holds what it worked out about recently asked partitions.
 
-    def __init__(self, embedder: Embedder) -> None:
+    ``leaning`` says at each question how much being new or important is to count.
+    """
+
+    def __init__(self, embedder: Embedder, *, leaning: Callable[[], Leaning] = lambda: NONE) -> None:
         self._embedder = embedder
+        self._leaning = leaning
         self._held: OrderedDict[str, Ready] = OrderedDict()
 
     async def ask(
@@ -87,15 +91,15 @@ class Recall:
         words_only: str = "",
         now: datetime | None = None,
         floor: float = 0.0,
-        leaning: Leaning = NONE,
+        leaning: Leaning | None = None,
     ) -> Answer:
         """The ``top_k`` best rows of ``partition`` for ``question``, among those that ``keep`` accepts.
 
         When ``words_only`` is not empty, vectors are not touched and it is the note that says why. With ``now``
-        (aware, in the asker's zone) date words of the question prefer rows of those days. When no row's relevance is
-        above ``floor`` nothing is returned, since nobody has the answer; when the best one answers for certain, only
-        rows above it are returned beside it. ``ALL`` keeps all. Of rows that say the same in nearly the same letters
-        only the best is given.
+        (aware, in the asker's zone) date words of the question prefer rows of those days, and ``leaning`` counts (None:
+        that of this object). When no row's relevance is above ``floor`` nothing is returned, since nobody has the
+        answer; when the best one answers for certain, only rows above it are returned beside it. ``ALL`` keeps all. Of
+        rows that say the same in nearly the same letters only the best is given.
 
         """
         if not partition.rows:
@@ -107,7 +111,8 @@ class Recall:
         scored = await self._scored(question, ready, vector)
         final = scored.scores
         if now is not None:
-            final = scored.gained(await self._gain(question, ready, scored.scores, now=now, leaning=leaning))
+            wish = self._leaning() if leaning is None else leaning
+            final = scored.gained(await self._gain(question, ready, scored.scores, now=now, leaning=wish))
         hits = _hits(ready, scored, final, _Choice(top_k, keep, floor))
         return Answer(hits, "words" if vector is None else "hybrid", note)
 

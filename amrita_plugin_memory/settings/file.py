@@ -54,6 +54,16 @@ class SubconsciousSettings(BaseModel):
         return {**data, "target_user_id": plain}
 
 
+class RecallSettings(BaseModel):
+    """`[recall]`: soft preferences of the search, off as measured best; none can hide the row that answers best."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    recency: float = Field(default=0.0, ge=0, le=0.1, description="越新的记忆越靠前的程度，0 为关闭")
+    recency_half_life_days: float = Field(default=90.0, ge=1, description="新近程度每过多少天减半")
+    importance: float = Field(default=0.0, ge=0, le=0.1, description="越重要的记忆越靠前的程度，0 为关闭")
+
+
 class FileSettings(BaseModel):
     """The whole file. Unknown keys are kept out and never an error: files of the published plugin open as they are."""
 
@@ -63,6 +73,7 @@ class FileSettings(BaseModel):
     long_term_expiry_days: int = Field(default=90, ge=0, description="预留字段：记忆不会自动过期")
     per_session_memory_limit: int = Field(default=50, ge=1, le=100_000, description="单个分区的记忆条数上限")
     memo_max_chars: int = Field(default=1000, ge=100, le=10_000, description="备忘录字数硬上限")
+    recall: RecallSettings = Field(default_factory=lambda: RecallSettings())  # noqa: PLW0108 - as below
     subconscious: SubconsciousSettings = Field(default_factory=lambda: SubconsciousSettings())  # noqa: PLW0108 - the type checker wants no parameters
 
     @classmethod

@@ -11,6 +11,7 @@ from amrita_plugin_memory.kernel.errors import InvalidInput
 from amrita_plugin_memory.kernel.scope import Caller, UniId
 from amrita_plugin_memory.kernel.text import cut, one_line
 from amrita_plugin_memory.ops.bot.folder import BotFolder
+from amrita_plugin_memory.settings.file import RecallSettings
 
 from .common import awaited, command, opened
 from .output import Output
@@ -51,21 +52,22 @@ def search(folder: BotFolder, output: Output, *, question: str, user: str, group
 
     async def work() -> None:
         async with opened(folder, output, writable=False) as place:
-            await _search(place, output, unit or await _only(place), question=question, top_k=top_k)
+            asked = unit or await _only(place)
+            await _search(place, output, asked, question=question, top_k=top_k, wish=folder.file.recall)
 
     awaited(work)
 
 
-async def _search(place: Any, output: Output, unit: UniId, *, question: str, top_k: int) -> None:
+async def _search(place: Any, output: Output, unit: UniId, *, question: str, top_k: int, wish: RecallSettings) -> None:
     from amrita_plugin_memory.facts import COLLECTION, Facts
-    from amrita_plugin_memory.retrieval import Recall
+    from amrita_plugin_memory.retrieval import Recall, leaning_of
 
     if await place.store.open(COLLECTION, create=False) is None:
         output.finish({"hits": [], "note": ""}, "还没有记忆")
     facts = Facts(
         store=place.store,
         embedder=place.embedder,
-        recall=Recall(place.embedder),
+        recall=Recall(place.embedder, leaning=lambda: leaning_of(wish)),
         clock=place.pace.clock,
         limit=lambda: 0,
     )

@@ -39,6 +39,15 @@ async def test_an_entry_is_created_found_changed_and_deleted():
         await base.read(entry.kid)
 
 
+async def test_a_day_that_is_asked_for_prefers_the_entry_that_speaks_of_it():
+    base = make()
+    await base.create("周会记录甲", "团队周会的记录", "2025-11-03 讨论了预算")
+    await base.create("周会记录乙", "团队周会的记录", "2025-12-08 讨论了预算")
+    for day, title in {"2025年11月3日": "周会记录甲", "2025年12月8日": "周会记录乙"}.items():
+        (first, _), *_ = await base.search(f"{day}的周会记录")
+        assert first.title == title
+
+
 async def test_the_same_title_twice_and_an_empty_change_are_refused():
     base = make()
     entry = await base.create("甲", "摘要", "正文")

@@ -1,3 +1,6 @@
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from amrita_plugin_memory.kernel.errors import ConfigInvalid
@@ -39,6 +42,13 @@ def test_defaults_are_those_of_the_specification():
     assert {k: getattr(file, k) for k in SEED_FILE} == SEED_FILE
     assert {k: getattr(file.subconscious, k) for k in SEED_SUBCONSCIOUS} == SEED_SUBCONSCIOUS
     assert env.embedding_proctol == "auto"
+
+
+def test_the_file_that_an_owner_gets_says_the_defaults_of_every_field():
+    shipped = Path(__file__).parents[3] / "config" / "config.toml"
+    assert FileSettings.read(shipped) == FileSettings()
+    told = tomllib.loads(shipped.read_text("utf-8"))
+    assert told == FileSettings().model_dump()
 
 
 @pytest.mark.parametrize("name", ["EMBEDDING_PROCTOL", "EMBEDDING_PROTOCOL", "embedding_protocol"])
