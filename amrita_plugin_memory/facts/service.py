@@ -106,7 +106,7 @@ class Facts:
         vector = await self._vector(collection, fact.content)
         async with self._locks.hold(key):
             self._admit(await collection.partition(key), fact.content)
-            await collection.add([to_row(fact, vector)])
+            await self._guard.keep(collection, to_row(fact, vector), put=collection.add)
             return self._listed(await collection.partition(key), fact)
 
     async def recall(
@@ -186,7 +186,8 @@ class Facts:
             if new == old:
                 return self._listed(partition, old)
             new = replace(new, updated_at=self._now())
-            await collection.update([to_row(new, vector if new.content != old.content else None)])
+            row = to_row(new, vector if new.content != old.content else None)
+            await self._guard.keep(collection, row, put=collection.update)
             return self._listed(partition, new)
 
     async def forget(self, caller: Caller, id: str, *, scope: ScopeName) -> Listed:
@@ -230,7 +231,7 @@ class Facts:
         vector = await self._vector(collection, fact.content)
         async with self._locks.hold(fact.partition):
             known = await collection.get([fact.id])
-            await (collection.update if known else collection.add)([to_row(fact, vector)])
+            await self._guard.keep(collection, to_row(fact, vector), put=collection.update if known else collection.add)
 
     async def _collection(self) -> Collection:
         collection = await self._store.open(COLLECTION)

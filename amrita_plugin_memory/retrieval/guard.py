@@ -7,7 +7,8 @@ swapped behind its name is noticed too.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -140,6 +141,28 @@ class SpaceGuard:
                 raise
             return np.zeros(size, dtype=np.float32)
         return (await self._embedder.embed([text], purpose="passage", deadline=PASSAGE_SECONDS))[0]
+
+    async def keep(self, collection: Collection, row: Row, *, put: Callable[[Sequence[Row]], Awaitable[None]]) -> None:
+        """Store a row, by ``add`` or ``update``, whose vector ``passage`` gave.
+
+        A write that waited for a rebuild to be swapped in carries zeros of the old dimension, and nobody would embed
+        it any more: then it is embedded and stored anew.
+
+        Raises:
+            SpaceMismatch, EmbeddingUnavailable: as ``passage``.
+
+        """
+        waiting = row.vector is not None and not row.vector.any()
+        try:
+            await put([row])
+        except SpaceMismatch:
+            if not waiting:
+                raise
+        else:
+            if not waiting or (await collection.metadata()).get(REBUILDING):
+                return
+            put = collection.update
+        await put([replace(row, vector=await self.passage(collection, row.document or ""))])
 
     async def mark(self, collection: Collection) -> None:
         """Record this embedder's space and probe with the collection, whatever it was; reads no rows.

@@ -13,7 +13,7 @@ from amrita_plugin_memory.kernel.errors import StoreUnavailable
 from amrita_plugin_memory.ops.backup.shelf import Backup, remove, surplus
 from amrita_plugin_memory.ops.backup.write import create
 from amrita_plugin_memory.ops.upkeep.names import PENDING
-from amrita_plugin_memory.ops.upkeep.rebuild import Rebuild, Rebuilt
+from amrita_plugin_memory.ops.upkeep.rebuild import Rebuild, Rebuilt, announce
 from amrita_plugin_memory.ops.upkeep.recover import recover
 from amrita_plugin_memory.ops.upkeep.vectors import Vectors
 from amrita_plugin_memory.retrieval import SpaceGuard
@@ -40,6 +40,7 @@ async def reindex(place: Place, name: str) -> Rebuilt | None:
     if not await collection.count():
         await SpaceGuard(place.embedder).mark(collection)
         return Rebuilt(0, 0, 0, 0, 0.0)
+    await announce(collection, place.embedder)
     if name == COLLECTION:
         await back_up(place, reason="reindex")
     text_of = await asyncio.to_thread(place.text_of(name))

@@ -129,7 +129,7 @@ class Rebuild:
             target = await self._open(name)
         self._doubted = bool((await target.metadata()).get(PENDING))
         await target.annotate({**await self._guard.marks(), STATE: BUILDING, JOB: source.job})
-        await self._announce(main)
+        await announce(main, self._embedder)
         return target
 
     async def _resumable(self, target: Collection, source: Source) -> bool:
@@ -140,15 +140,6 @@ class Rebuild:
             and match(metadata, await self._embedder.space()) == "same"
             and await self._guard.verdict(target) == "same"
         )
-
-    async def _announce(self, main: Collection) -> None:
-        """Let writers know that they may store rows without a vector of the old space."""
-        async for page in main.pages(size=1, vectors=True):
-            vector = page[0].vector
-            if vector is not None:
-                space = await self._embedder.space()
-                await main.annotate({REBUILDING: identity(space), DIMENSION: int(vector.size)})
-            return
 
     async def _fill(self, source: Source, target: Collection) -> int:
         meter = Meter("embed", await source.count(), self._pace.clock, self._pace.report)
@@ -224,6 +215,20 @@ class Rebuild:
         self._embedded += len(bare) - without
         self._without += without
         return len(bare)
+
+
+async def announce(main: Collection, embedder: Embedder) -> None:
+    """Let writers know that they may store rows without a vector of the old space.
+
+    Those carry zeros. Should the old model come back before the rebuild is done, the mark says that they are to be
+    embedded.
+    """
+    async for page in main.pages(size=1, vectors=True):
+        vector = page[0].vector
+        if vector is not None:
+            space = await embedder.space()
+            await main.annotate({REBUILDING: identity(space), DIMENSION: int(vector.size), PENDING: True})
+        return
 
 
 def _in_order_of(rows: Iterable[Row], ready: Iterable[Row]) -> list[Row]:

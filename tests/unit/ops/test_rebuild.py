@@ -5,12 +5,15 @@ import numpy as np
 import pytest
 from support.upkeep import Killed, Light, Mortal, contents, fact, fill, place, whole_space
 
-from amrita_plugin_memory.facts import COLLECTION
+from amrita_plugin_memory.facts import COLLECTION, Facts
+from amrita_plugin_memory.kernel.clock import ManualClock
 from amrita_plugin_memory.kernel.errors import EmbeddingUnavailable, Locked
+from amrita_plugin_memory.kernel.scope import Caller, UniId
 from amrita_plugin_memory.ops.jobs.reindex import heal, reindex
 from amrita_plugin_memory.ops.upkeep.names import BUILDING, GENERATION, JOB, PENDING, STATE, aside_of, rebuild_of
+from amrita_plugin_memory.ops.upkeep.rebuild import announce
 from amrita_plugin_memory.ops.upkeep.recover import recover
-from amrita_plugin_memory.retrieval import GatedStore, SpaceGuard
+from amrita_plugin_memory.retrieval import GatedStore, Recall, SpaceGuard
 from amrita_plugin_memory.vectordb import MemoryStore, Row
 
 OLD, NEW = Light(model="old", dimension=32), Light(model="new", dimension=48)
@@ -146,6 +149,30 @@ async def test_a_write_that_meets_the_swap_waits_and_lands_in_the_new_collection
         await store.open(COLLECTION)
     await write
     assert set(await contents(store)) == {fact(2).id}
+
+
+@pytest.mark.parametrize("dimension", [32, 48])
+async def test_a_fact_that_waited_for_the_swap_gets_a_vector_of_the_new_model(dimension):
+    new = Light(model="new", dimension=dimension)
+    store = GatedStore(MemoryStore())
+    main = await fill(store, [fact(i) for i in range(10)], OLD)
+    await announce(main, new)
+    await fill(store, [fact(i) for i in range(10)], new, name=rebuild_of(COLLECTION))
+    facts = Facts(store=store, embedder=new, recall=Recall(new), clock=ManualClock(), limit=lambda: 50)
+    caller = Caller(UniId.private(1))
+    async with store.hold(COLLECTION):
+        waiting = [
+            asyncio.create_task(facts.remember(caller, scope="user", content="换模型时说的话")),
+            asyncio.create_task(facts.amend(caller, fact(3).id, scope="user", content="换模型时改的话")),
+        ]
+        for _ in range(50):
+            await asyncio.sleep(0)
+        await store.swap(COLLECTION, rebuild_of(COLLECTION), aside=aside_of(COLLECTION))
+    await asyncio.gather(*waiting)
+    texts = {document for document, _, _ in (await contents(store)).values()}
+    assert {"换模型时说的话", "换模型时改的话"} <= texts
+    assert len(texts) == 11
+    assert await whole_space(store, new)
 
 
 async def test_two_reindexes_at_once_are_refused(tmp_path):
