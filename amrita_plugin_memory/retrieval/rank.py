@@ -19,7 +19,8 @@ from .scale import Scale
 Floats: TypeAlias = NDArray[np.float32]
 
 SURE: Final = 0.25  # coverage of the best row from which words have their whole weight
-POPULAR: Final = 0.2  # share of a row's popularity that is taken off its cosine
+POPULAR: Final = 0.25  # share of a row's popularity that is taken off its cosine
+MANY: Final = 400  # rows from which popularity has its whole weight: among few facts near neighbours are the subject
 NEIGHBOURS: Final = 10
 _SAMPLE: Final = 512  # rows that stand for a partition
 _CHUNK: Final = 4096
@@ -28,7 +29,7 @@ _CHUNK: Final = 4096
 def popularity(unit: Floats) -> Floats:
     """How near each row lies to its nearest others, less the mean of that, shape (n,), in cosine units.
 
-    Zeros below twenty rows: there, near neighbours are the subject that is spoken of.
+    Less of it the fewer rows there are, and none below twenty.
     """
     count = len(unit)
     if count < 2 * NEIGHBOURS:
@@ -41,7 +42,7 @@ def popularity(unit: Floats) -> Floats:
         inside = np.flatnonzero((chosen >= start) & (chosen < start + _CHUNK))
         cosines[chosen[inside] - start, inside] = -2.0  # a row is no neighbour of itself
         found[start : start + _CHUNK] = np.partition(cosines, -NEIGHBOURS, axis=1)[:, -NEIGHBOURS:].mean(axis=1)
-    return found - found.mean()
+    return (found - found.mean()) * np.float32(min(1.0, count / MANY))
 
 
 def spread(unit: Floats) -> float:
