@@ -20,6 +20,7 @@ from amrita_plugin_memory.subconscious import Subconscious
 from amrita_plugin_memory.vectordb import VectorStore, open_store
 
 from .deferred import DeferredEmbedder
+from .erase import Erasure
 from .l3 import L3, Below, L3Ports, open_l3
 
 CHROMA: Final = "vector_db.chroma"  # name of the local store below the data directory, as the published plugin has it
@@ -33,6 +34,7 @@ class MemoryApp:
     memo: Memo
     store: GatedStore
     embedder: Embedder
+    erasure: Erasure
     l3: L3 | None = None
 
     @property
@@ -93,7 +95,15 @@ async def open_app(
         if l3 is not None and file().subconscious.enabled and file().subconscious.targets:
             below = Below(facts=facts, memo=memo, knowledge=knowledge, file=file, data_dir=data_dir, clock=time)
             running = await open_l3(l3, below, stack=stack)
-        yield MemoryApp(facts=facts, memo=memo, store=opened, embedder=chosen, l3=running)
+        erasure = Erasure(
+            facts=facts,
+            memo=memo,
+            data_dir=data_dir,
+            targets=lambda: file().subconscious.targets,
+            states=l3.states if l3 else None,
+            l3=running,
+        )
+        yield MemoryApp(facts=facts, memo=memo, store=opened, embedder=chosen, erasure=erasure, l3=running)
 
 
 async def _choose(env: EnvSettings, store: VectorStore) -> Embedder:

@@ -6,6 +6,7 @@
     /memory [user|group] delete <id> [<id> …]
     /memory memo
     /memory dmn [<account>]
+    /memory forget-me [<code>]
     /memory help
 
 Without ``user`` or ``group`` the person's own memory is meant, as in older versions. Words may be Chinese.
@@ -20,7 +21,7 @@ from typing import Final, Literal, TypeAlias
 from amrita_plugin_memory.kernel.errors import InvalidInput
 from amrita_plugin_memory.kernel.scope import ScopeName
 
-Action: TypeAlias = Literal["status", "list", "search", "delete", "memo", "dmn", "help"]
+Action: TypeAlias = Literal["status", "list", "search", "delete", "memo", "dmn", "forget", "help"]
 
 _SCOPES: Final[dict[str, ScopeName]] = {"user": "user", "个人": "user", "我": "user", "group": "group", "群": "group"}
 _ACTIONS: Final[dict[str, Action]] = {
@@ -29,6 +30,7 @@ _ACTIONS: Final[dict[str, Action]] = {
     "delete": "delete", "del": "delete", "rm": "delete", "删除": "delete", "删": "delete",
     "memo": "memo", "备忘录": "memo", "备忘": "memo",
     "dmn": "dmn", "整理": "dmn",
+    "forget-me": "forget", "忘掉我": "forget", "忘记我": "forget",
     "help": "help", "帮助": "help", "?": "help", "？": "help",
 }  # fmt: skip
 _SPLIT: Final = re.compile(r"[\s,，、]+")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from amrita_plugin_memory.facts import Found, Importance, Listed, Page, Recalled
 from amrita_plugin_memory.kernel.scope import ScopeName
 from amrita_plugin_memory.kernel.text import cut, one_line
 from amrita_plugin_memory.retrieval import dots
+
+if TYPE_CHECKING:
+    from amrita_plugin_memory.app import Holdings
 
 PAGE_SIZE: Final = 8
 PREVIEW: Final = 60
@@ -24,6 +27,7 @@ HELP: Final = """\
 /memory group search <关键词>　搜索群共享记忆
 /memory group delete <编号>　删除群共享记忆（仅群主和管理员）
 /memory memo　查看备忘录
+/memory 忘掉我　删除关于你的一切（私聊，先列出再确认）
 /memory dmn　立即整理一次（仅管理员）
 省略 user 时默认个人；也可以用中文：/记忆 列表、/记忆 搜索 咖啡、/记忆 删除 a1f3"""
 
@@ -71,6 +75,35 @@ def status(page: Page, memo_chars: int, memo_limit: int, *, scope: ScopeName) ->
     head = f"🧠 {LABEL[scope]}记忆 {page.total}/{page.limit} 条 · 备忘录 {memo_chars}/{memo_limit} 字"
     lines = [_line(i + 1, one) for i, one in enumerate(page.facts)]
     return "\n".join([head, *lines, f"用法：/memory {scope} list｜search 关键词｜delete 编号，更多见 /memory help"])
+
+
+NOTHING_KEPT: Final = "没有记着任何关于你的事"
+
+
+def asked_to_forget(held: Holdings, code: str, *, again: bool) -> str:
+    """What would be deleted, and how to say that it is meant."""
+    head = "确认码不对，或者刚刚有了变化。" if again else ""
+    return f"{head}将永久删除你的：{_kept(held)}。不能恢复。\n确定的话请发送 /memory 忘掉我 {code}"
+
+
+def forgotten(held: Holdings) -> str:
+    """The receipt: it was looked again, and nothing is left."""
+    return (
+        f"已经忘掉：{_kept(held)}。删除后又查了一遍，都没有了。\n"
+        "不在其中：群共享记忆（属于群）、主人以前做的备份（轮换时清除）、宿主机器人自己的聊天上下文。"
+    )
+
+
+def _kept(held: Holdings) -> str:
+    parts = [
+        (held.facts, f"{held.facts} 条记忆"),
+        (held.memo, f"{held.memo} 字备忘录"),
+        (held.days, f"{held.days} 天聊天记录"),
+        (held.profile, "画像"),
+        (held.runs, f"{held.runs} 份整理记录"),
+        (held.state, "整理进度"),
+    ]
+    return "、".join(text for there, text in parts if there)
 
 
 def page_count(total: int) -> int:

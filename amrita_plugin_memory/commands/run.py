@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from amrita_plugin_memory.facts import Facts, Listed
-from amrita_plugin_memory.kernel.errors import Ambiguous, AmritaMemoryError, Forbidden, NotFound
+from amrita_plugin_memory.kernel.errors import Ambiguous, AmritaMemoryError, Forbidden, NotFound, Unavailable
 from amrita_plugin_memory.kernel.scope import Caller
 from amrita_plugin_memory.memo import Memo
 from amrita_plugin_memory.subconscious import Subconscious
 
 from . import render
 from .parse import Action, Request, parse
+
+if TYPE_CHECKING:
+    from amrita_plugin_memory.app import Erasure
 
 SEARCH_TOP: Final = 8
 STATUS_TOP: Final = 3
@@ -21,9 +24,12 @@ STATUS_TOP: Final = 3
 class Commands:
     """The ``/memory`` door. Raises nothing on purpose: an error of the tree becomes its one sentence."""
 
-    def __init__(self, *, facts: Facts, memo: Memo, subconscious: Subconscious | None = None) -> None:
+    def __init__(
+        self, *, facts: Facts, memo: Memo, erasure: Erasure | None = None, subconscious: Subconscious | None = None
+    ) -> None:
         self._facts = facts
         self._memo = memo
+        self._erasure = erasure
         self._subconscious = subconscious
         self._actions: dict[Action, Callable[[Caller, Request], Awaitable[str]]] = {
             "status": self._status,
@@ -32,6 +38,7 @@ class Commands:
             "delete": self._delete,
             "memo": self._show_memo,
             "dmn": self._dmn,
+            "forget": self._forget,
         }
 
     async def answer(self, caller: Caller, text: str) -> str:
@@ -74,6 +81,18 @@ class Commands:
     async def _show_memo(self, caller: Caller, request: Request) -> str:
         text = await self._memo.read(caller)
         return render.memo(text, self._memo.limit, group=caller.group is not None)
+
+    async def _forget(self, caller: Caller, request: Request) -> str:
+        """First what there is and the code that means exactly that; with the code it is deleted."""
+        if self._erasure is None:
+            raise Unavailable("现在不能删除，请稍后再试")
+        held = await self._erasure.survey(caller)
+        if not held:
+            return render.NOTHING_KEPT
+        code = held.code(caller)
+        if request.words.lower() != code:
+            return render.asked_to_forget(held, code, again=bool(request.words))
+        return render.forgotten(await self._erasure.erase(caller))
 
     async def _dmn(self, caller: Caller, request: Request) -> str:
         if not (caller.superuser or caller.is_admin):

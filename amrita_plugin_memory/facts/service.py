@@ -208,6 +208,19 @@ class Facts:
                 raise NotFound(f"编号为 {id.strip()[:40]} 的记忆已经不在了")
             return self._listed(partition, fact)
 
+    async def forget_all(self, caller: Caller, *, scope: ScopeName) -> int:
+        """Delete every fact of a partition; how many there were.
+
+        Raises:
+            Forbidden: group memory, and the caller does not manage the group.
+            StoreUnavailable: the store does not answer; what is left is found by the next call.
+
+        """
+        key = self._manageable(caller, scope)
+        collection = await self._collection()
+        async with self._locks.hold(key):
+            return await collection.delete([row.id for row in (await collection.partition(key)).rows])
+
     async def survey(self, caller: Caller, *, scope: ScopeName) -> Survey:
         """Every fact of a partition in the order it was stored, with the vectors to compare them by.
 

@@ -53,7 +53,8 @@ class Lifecycle:
     @property
     def commands(self) -> Commands:
         """The ``/memory`` door over the services; raises as ``app`` does."""
-        return Commands(facts=self.app.facts, memo=self.app.memo, subconscious=self.app.subconscious)
+        app = self.app
+        return Commands(facts=app.facts, memo=app.memo, erasure=app.erasure, subconscious=app.subconscious)
 
     @property
     def is_open(self) -> bool:

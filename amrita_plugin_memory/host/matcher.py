@@ -24,6 +24,7 @@ _MENU = MatcherData(
         "/memory user delete <编号>",
         "/memory group list|search|delete（删除仅群主和管理员）",
         "/memory memo 查看备忘录",
+        "/memory 忘掉我 删除关于你的一切（私聊，先列出再确认）",
         "/memory dmn 立即整理一次（仅管理员）",
     ],
 )

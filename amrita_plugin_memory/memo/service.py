@@ -75,6 +75,18 @@ class Memo:
         """
         return await self._change(caller, lambda current: appended(current, addition, self.limit))
 
+    async def erase(self, caller: Caller) -> int:
+        """Empty the memo; how many characters it had.
+
+        Raises:
+            Forbidden: a group's memo, and the caller does not manage the group.
+
+        """
+        had = len(await self.read(caller))
+        if had:
+            await self._change(caller, lambda _: "")
+        return had
+
     async def _change(self, caller: Caller, edit: Callable[[str], str]) -> str:
         if caller.group is not None:
             caller.require_group_manager()

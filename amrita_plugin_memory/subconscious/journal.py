@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -81,6 +82,13 @@ class Journal:
             except Corrupt:
                 continue
         return sorted(found, key=lambda run: run.started_at, reverse=True)
+
+    def erase(self, account: str) -> int:
+        """Delete all records of a target; how many there were."""
+        folder = self._directory / _checked(account)
+        records = list(folder.glob("*.json"))
+        shutil.rmtree(folder, ignore_errors=True)
+        return len(records)
 
     def read(self, id: str) -> RunRecord:
         """One record by its id.

@@ -140,6 +140,16 @@ class Subconscious:
             raise Unavailable("知识库建议没有人审：离线巩固循环未启用")
         await self._change(settings.targets[0], lambda state: state.with_suggestion(suggestion))
 
+    async def forget(self, account: str) -> None:
+        """Stop what runs or waits for this person. What is stored is not touched here."""
+        self._plans[account] = Plan()
+        for task in (self._runs.get(account), self._writers.pop(account, None)):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+        self._parts.timer.disarm(_alarm(account))
+        await self._parts.due.drop(account)
+
     async def _due(self, account: str) -> dict[str, Any]:
         """What a due task of the AMOS root does. Returns how it went; a target that is none any more is let go."""
         if not self.is_target(account):

@@ -15,6 +15,7 @@ from .bench import Profiles
 
 _log = logging.getLogger("amrita_memory.subconscious")
 _ENTRY: Final = re.compile(r"KNOWLEDGE_([0-9A-Za-z_-]{1,40})\.md")
+OLD_PROFILE: Final = "user_profile.md"
 MARK: Final = "taken_over.json"
 
 
@@ -48,7 +49,7 @@ async def take_over(data_dir: Path, *, account: str, profiles: Profiles, files: 
 
 
 def _old_files(data_dir: Path) -> dict[str, str]:
-    paths = [data_dir / "user_profile.md", *sorted((data_dir / "knowledge").glob("KNOWLEDGE_*.md"))]
+    paths = [data_dir / OLD_PROFILE, *sorted((data_dir / "knowledge").glob("KNOWLEDGE_*.md"))]
     return {
         path.relative_to(data_dir).as_posix(): path.read_text("utf-8-sig", errors="replace")
         for path in paths

@@ -83,6 +83,18 @@ class AMOS(_Verbs):
         """
         return await self._handle._take_in(path, options or ImportOptions())  # pyright: ignore[reportPrivateUsage]
 
+    async def forget_user(self, actor: str) -> bool:
+        """Delete all that a user has here: sessions and archives, profile, soul, knowledge, assets, agents, tags.
+
+        For whoever runs the program: no access list is asked. False when there was nothing. Packages that were
+        exported before keep their copy.
+
+        Raises:
+            InvalidName: the name cannot be a user's.
+
+        """
+        return await self._root.forget_user(actor)
+
     async def close(self) -> None:
         """Write what is deferred, stop what runs, close what is open."""
         await self._root.close()

@@ -15,7 +15,7 @@ from amrita_plugin_memory.amos.bundle import PortabilityManager
 from amrita_plugin_memory.amos.compression import Compression
 from amrita_plugin_memory.amos.events import EventBus, EventLog
 from amrita_plugin_memory.amos.ground import FileRoot, layout
-from amrita_plugin_memory.amos.memory import Index, Knowledge, Sessions, StableText, Tags, Workflows
+from amrita_plugin_memory.amos.memory import Index, Knowledge, Sessions, StableText, Tags, Workflows, versions
 from amrita_plugin_memory.amos.monitor import Monitor
 from amrita_plugin_memory.amos.prompt import PromptBuilder
 from amrita_plugin_memory.amos.search import Search
@@ -65,6 +65,22 @@ class Root:
         for path in paths:
             self.search.changed(path)
         self.idle.poke()
+
+    async def forget_user(self, actor: str) -> bool:
+        """See `AMOS.forget_user`."""
+        gone = await asyncio.to_thread(self._forget_now, layout.make_scope(actor, None, "default").actor)
+        await self.search.reindex()  # the index holds texts, which must go at once and not with the next search
+        return gone
+
+    def _forget_now(self, actor: str) -> bool:
+        folder = layout.user_dir(actor)
+        for path in self.index.entries():
+            if path.startswith(f"{folder}/"):
+                self.index.drop(PurePosixPath(path))
+        gone = self.files.delete_tree(folder)
+        self.index.flush()
+        versions.forget(self.files, actor)
+        return gone
 
     async def close(self) -> None:
         """Write what is deferred and close what is open."""

@@ -32,6 +32,12 @@ def bump(files: FileRoot, scopes: Iterable[Scope]) -> None:
         files.write_json(layout.CACHE_VERSION, versions)
 
 
+def forget(files: FileRoot, actor: str) -> None:
+    """Take an actor and its agents out of the file."""
+    with files.lock(layout.CACHE_VERSION):
+        files.write_json(layout.CACHE_VERSION, {k: v for k, v in _read(files).items() if k.partition("/")[0] != actor})
+
+
 def _read(files: FileRoot) -> dict[str, int]:
     found = load_object(files.read(layout.CACHE_VERSION) or b"") or {}
     return {name: number for name, number in found.items() if isinstance(number, int) and not isinstance(number, bool)}
