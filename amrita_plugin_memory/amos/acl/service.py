@@ -29,7 +29,8 @@ _log = logging.getLogger("amrita_memory.amos")
 class SecurityManager:
     """Who may do what.
 
-    ``manifest_author`` is the actor that stands for the system, ``current_actor`` who asks when nobody is named.
+    ``manifest_author`` is the actor that stands for the system, ``current_actor`` who asks when nobody is named. A root
+    has one that speaks for nobody; each handle has its own from `bound_to`.
     """
 
     files: FileRoot
@@ -38,6 +39,12 @@ class SecurityManager:
     _lists: dict[PurePosixPath, tuple[Stamp | None, Stored]] = field(
         default_factory=dict["PurePosixPath", "tuple[Stamp | None, Stored]"], init=False
     )
+
+    def bound_to(self, actor: str) -> SecurityManager:
+        """The same lists, for another ``current_actor``."""
+        bound = SecurityManager(self.files, self.manifest_author, actor)
+        bound._lists = self._lists  # what one of them has read or written, all of them know
+        return bound
 
     async def check_permission(self, resource: str, action: Action, actor: str | None = None) -> bool:
         """True when ``actor`` may do ``action`` to ``resource`` (see ``rules`` for resources and patterns).

@@ -146,7 +146,7 @@ async def open_root(options: AMOSOptions, scope: Scope) -> Root:
     files, manifest = await asyncio.to_thread(_open_files, options, scope)
     index = Index(files, options.enable_index)
     stable, sessions = StableText(files), Sessions(files, options.max_message_chars)
-    guard = SecurityManager(files, manifest.author, scope.actor)
+    guard = SecurityManager(files, manifest.author)
     llm = services.device(options)
     summarize = options.summarize_fn or (llm.summarize if llm.available else None)
     events = EventBus(log=EventLog(files), clock=options.clock)
