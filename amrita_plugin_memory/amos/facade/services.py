@@ -48,8 +48,8 @@ class ServiceVerbs(Verbs):
 
     @property
     def security_manager(self) -> SecurityManager:
-        """The access lists of the root."""
-        return self.root.guard
+        """The access lists of the root, asked for the handle's user unless another is named."""
+        return self.root.guard.bound_to(self.scope.actor)
 
     @property
     def searcher(self) -> Search:
