@@ -150,8 +150,10 @@ class PortabilityManager:
         self._bump(arrived, report, options)
         if self.index is not None:
             tags = rewrite.incoming_tags(arrived.root_files.get("index.json", b"{}"), options.actor_mapping)
-            new = (path for path in (*report.added, *report.replaced) if path in arrived.entries)
-            self.index.put_entries({path: _tagged(arrived.entries[path], tags.get(path)) for path in new})
+            entries = {p: arrived.entries[p] for p in (*report.added, *report.replaced) if p in arrived.entries}
+            here = {*report.added, *report.replaced, *report.same}
+            tagged = {p: {**arrived.entries.get(p, {}), "tags": tags[p]} for p in tags.keys() & here}
+            self.index.put_entries({**entries, **tagged})
 
     def _entry_of(self, options: ImportOptions) -> arrival.EntryOf | None:
         return None if self.index is None or options.dry_run else self.index.entry
@@ -221,10 +223,6 @@ def _modest(manifest: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: manifest.get(key) for key in ("name", "description", "model")}
     kept["name"] = kept["name"] or "imported"
     return {**MANIFEST, **kept}
-
-
-def _tagged(entry: dict[str, Any], tags: list[str] | None) -> dict[str, Any]:
-    return {**entry, "tags": tags} if tags else entry
 
 
 def _is_count(value: object) -> bool:

@@ -239,6 +239,21 @@ async def test_users_are_renamed_inside_and_out(home: Place, away: Place, tmp_pa
     assert away.load("tasks/pending/task_aa.json")["payload"] == {"actor": "new"}
 
 
+async def test_tags_of_files_without_an_entry_of_their_own_travel_too(home: Place, away: Place, tmp_path: Path) -> None:
+    tagged = ["users/u1/profile.md", "users/u1/sessions/s/messages.jsonl", "users/u1/assets/tools/weather/code.py",
+              "users/u1/knowledge/geo/hangzhou.md", "shared/soul.md"]  # fmt: skip
+    for path in tagged:
+        home.index.tag(PurePosixPath(path), "要")
+    away.put("users/u1/profile.md", "本地")
+    away.put("shared/soul.md", "共享人格")  # the same
+    await home.bundles.export(tmp_path / "p.amos", "u1")
+    await away.bundles.import_bundle(tmp_path / "p.amos")
+    assert away.index.tagged("要") == sorted(set(tagged) - {"users/u1/profile.md"})  # which stayed as it was
+    await away.bundles.import_bundle(tmp_path / "p.amos", ImportOptions(overwrite=True))
+    away.index.rebuild()
+    assert away.index.tagged("要") == sorted(tagged)
+
+
 @pytest.mark.parametrize("mapping", [{"u1": "../../MAPPED"}, {"u1": "a/b"}, {"u1": ""}, {"u1": "x", "u2": "X"}])
 async def test_a_mapping_that_leaves_its_place_is_refused(
     home: Place, away: Place, tmp_path: Path, mapping: Any
