@@ -109,7 +109,7 @@ class Compression:
             if not same or self.stable.summary(scope) != plan.old_summary:
                 return None
             return compaction.commit(
-                self.files, scope, plan, summary=summary, zone=self.rules.zone, now=self.clock.now()
+                self.files, scope, plan, data, summary=summary, zone=self.rules.zone, now=self.clock.now()
             )
 
     async def _summary(self, plan: Plan) -> str:

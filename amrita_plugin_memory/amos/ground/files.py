@@ -30,7 +30,6 @@ _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _LEFTOVER: Final = re.compile(r"\.amos-[0-9a-f]{16}\.tmp|.+\.[0-9a-f]{12}\.tmp")
 _TRASH: Final = "trash-"
 _DATASYNC: Final[Callable[[int], None]] = getattr(os, "fdatasync", os.fsync)
-MAX_TEXT: Final = 64 * 1024 * 1024  # bytes; a bigger file is not memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +115,11 @@ class FileRoot:
         """True for a regular file."""
         return self.stamp(rel) is not None
 
-    def read(self, rel: PurePosixPath, *, start: int = 0, limit: int = MAX_TEXT) -> bytes | None:
-        """Bytes of a file from ``start``, at most ``limit``; None when it is not there."""
+    def read(self, rel: PurePosixPath, *, start: int = 0, limit: int | None = None) -> bytes | None:
+        """Bytes of a file from ``start`` to its end; None when it is not there.
+
+        ``limit`` is for who only looks: what is written back must have been read whole.
+        """
         try:
             fd = os.open(self.path(rel), os.O_RDONLY | _NOFOLLOW)
         except (FileNotFoundError, NotADirectoryError):
@@ -127,7 +129,7 @@ class FileRoot:
                 return None
             if start:
                 file.seek(start)
-            return file.read(limit)
+            return file.read(-1 if limit is None else limit)
 
     def read_text(self, rel: PurePosixPath) -> str | None:
         """Text of a file, read as `formats.decode` does; None when it is not there."""

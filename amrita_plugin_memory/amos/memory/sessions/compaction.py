@@ -53,11 +53,16 @@ def plan(data: bytes, *, keep: int, old_summary: str) -> Plan:
     found = turns.group(load_lines(data))
     head, tail = turns.split(found, keep)
     size = tail[0].lines[0].at if tail else len(data)
-    return Plan(tuple(head), len(tail), size, _digest(data[:size]), old_summary)
+    return Plan(tuple(head), len(tail), size, _digest(memoryview(data)[:size]), old_summary)
 
 
-def commit(files: FileRoot, scope: Scope, plan: Plan, *, summary: str, zone: tzinfo, now: datetime) -> list[str]:
-    """Do the five steps; the archive files that grew. The caller holds the lock and saw the file begin as planned."""
+def commit(
+    files: FileRoot, scope: Scope, plan: Plan, data: bytes, *, summary: str, zone: tzinfo, now: datetime
+) -> list[str]:
+    """Do the five steps; the archive files that grew.
+
+    The caller holds the lock, and read ``data``, the whole file, under it and saw it begin as planned.
+    """
     days = turns.by_day(plan.head, zone, now)
     intent = {
         "version": 1,
@@ -71,13 +76,13 @@ def commit(files: FileRoot, scope: Scope, plan: Plan, *, summary: str, zone: tzi
         ],
     }
     files.write_json(_intent(scope), intent)
-    _carry_out(files, scope, intent)
+    _carry_out(files, scope, intent, data)
     return [str(layout.archive(scope, day)) for day in days]
 
 
 def begins_as_planned(data: bytes, size: int, digest: str) -> bool:
     """True when the first ``size`` bytes are the ones that were planned with."""
-    return len(data) >= size and _digest(data[:size]) == digest
+    return len(data) >= size and _digest(memoryview(data)[:size]) == digest
 
 
 def recover(files: FileRoot, scope: Scope) -> bool:
@@ -88,7 +93,7 @@ def recover(files: FileRoot, scope: Scope) -> bool:
     if intent is not None and intent.get("version") == 1:
         data = files.read(layout.messages(scope)) or b""
         if begins_as_planned(data, int(intent["size"]), str(intent["digest"])):
-            _carry_out(files, scope, intent)
+            _carry_out(files, scope, intent, data)
             return True
     files.delete(_intent(scope))
     return True
@@ -99,8 +104,8 @@ def is_pending(files: FileRoot, scope: Scope) -> bool:
     return files.exists(_intent(scope))
 
 
-def _carry_out(files: FileRoot, scope: Scope, intent: dict[str, Any]) -> None:
-    data = files.read(layout.messages(scope)) or b""
+def _carry_out(files: FileRoot, scope: Scope, intent: dict[str, Any], data: bytes) -> None:
+    """Steps 2 to 5; ``data`` is all of ``messages.jsonl``, which a big session should not be read again for."""
     size = int(intent["size"])
     lines = load_lines(data[:size])
     head = turns.group(lines)
@@ -136,5 +141,5 @@ def _size(files: FileRoot, rel: PurePosixPath) -> int:
     return 0 if stamp is None else stamp.size
 
 
-def _digest(data: bytes) -> str:
+def _digest(data: memoryview) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()

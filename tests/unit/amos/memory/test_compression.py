@@ -346,3 +346,30 @@ def test_bounds_that_make_no_sense_are_refused(wrong):
 async def test_a_bound_below_the_kept_turns_still_compresses(tmp_path):
     desk = Desk(tmp_path, lambda text, _: "s", max_history_turns=4)
     assert (await desk.compression.after_turn(S1, desk.fill(5))).kept_turns == 2
+
+
+async def test_a_session_of_more_than_64_mib_keeps_every_turn(tmp_path):
+    desk = Desk(tmp_path, keep_recent_turns=2)
+    place = layout.messages(S1)
+    desk.fill(1)
+    with desk.files.path(place).open("ab") as file:  # a line that holds no message goes to the archive unread
+        file.write(b"x" * (64 * 2**20) + b"\n")
+    desk.fill(4)
+    result = await desk.compression.run(S1, force=True)
+    assert (result.archived_turns, result.kept_turns) == (3, 2)
+    assert desk.on_disk() == ["u0", "a0", *both(4)]
+
+
+async def test_a_big_session_is_read_once_to_be_planned_and_once_under_the_lock(tmp_path, monkeypatch):
+    desk = Desk(tmp_path)
+    desk.fill(7)
+    read = []
+    real = FileRoot.read
+
+    def counting(self, rel, **kw):
+        read.append(rel)
+        return real(self, rel, **kw)
+
+    monkeypatch.setattr(FileRoot, "read", counting)
+    assert (await desk.compression.run(S1, force=True)).compressed
+    assert read.count(layout.messages(S1)) == 2

@@ -209,3 +209,12 @@ class TestTags:
         assert index.tags_of(str(path)) == ("t",)
         tags.remove(path, "t")
         assert tags.paths(scope(), "t") == []
+
+
+def test_an_index_of_more_than_64_mib_is_healthy(files, index):
+    files.write_json(layout.INDEX, {"a": {"note": "x" * (64 * 2**20)}, "users/u1/profile.md": {"tags": ["old"]}})
+    put(files, index, "hangzhou")
+    index.flush()
+    assert index.tagged("old") == ["users/u1/profile.md"]
+    assert sorted(on_disk(files)) == ["a", "users/u1/knowledge/geo/hangzhou.md", "users/u1/profile.md"]
+    assert not (files.root / "index.json.bak").exists()

@@ -263,3 +263,15 @@ def test_a_session_folder_that_is_a_link_is_refused(files, sessions, tmp_path):
     place.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InvalidInput):
         sessions.add(S1, "a", "b", TS)
+
+
+def test_a_session_of_more_than_64_mib_is_read_and_written_back_whole(files):
+    seed(files, 3)
+    rest = path(files).read_bytes()
+    with path(files).open("wb") as file:
+        file.write(b'{"role": "user", "content": "' + b"x" * (64 * 2**20) + b'"}\n' + rest)
+    sessions = Sessions(files)
+    assert [record["content"] for record in sessions.recent(S1, 2)] == ["user2", "assistant2"]
+    assert sessions.count(S1) == 4
+    assert sessions.delete(S1, sessions.turns(S1)[0].id)
+    assert path(files).read_bytes() == rest
