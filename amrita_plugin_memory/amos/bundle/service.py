@@ -8,41 +8,23 @@ import os
 import secrets
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from amrita_plugin_memory.amos.ground import FileRoot, bulk, formats, holders, layout
 from amrita_plugin_memory.kernel.clock import Clock, SystemClock, iso_seconds
 
-from . import arrival, merge, policy, rewrite
-from .export import MANIFEST, PROTOCOL, Export
+from . import arrival, merge, policy
+from .export import Export
 from .reports import ExportResult, ImportOptions, ImportReport
+from .rest import Rest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
+
+    from .rest import IndexPort
 
 LOCK: Final = layout.PRIVATE / "import"
-IMPORT_LOG: Final = layout.LOGS / "imports.jsonl"
 _HOLDER: Final = PurePosixPath("holder.json")
-
-
-class IndexPort(Protocol):
-    """What a package needs of ``index.json``."""
-
-    def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        """Every entry by relative path."""
-        ...
-
-    def entry(self, parts: Sequence[str], text: str) -> dict[str, Any] | None:
-        """What the index would say of a file; None when it is not indexed."""
-        ...
-
-    def put_entries(self, entries: Mapping[str, dict[str, Any]]) -> None:
-        """Set many entries, their tags with them."""
-        ...
-
-    def rebuild(self) -> int:
-        """Make the index anew from the files."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +48,13 @@ class PortabilityManager:
     async def import_bundle(self, package: Path | str, options: ImportOptions | None = None) -> ImportReport:
         """Take a package in, whole or not at all.
 
+        Its files move first, then tags, versions and the log follow. When those are held up, the error is told and
+        the next import, `recover` or opening of the root does what is left.
+
         Raises:
             BundleError: not a package, damaged, dangerous or too big; nothing was changed.
             ProtocolVersionError: of another version; nothing was changed.
-            Locked: another import is at work.
+            Locked: another import is at work, or the index is held for long.
 
         """
         return await asyncio.to_thread(self.import_now, Path(package), options or ImportOptions())
@@ -89,19 +74,29 @@ class PortabilityManager:
         with self.files.lock(LOCK, keep_alive=True):
             self._recover()
             staging = self._new_staging()
+            moved = False
             try:
                 arrived = arrival.read(
                     package, staging.root / merge.TREE, options, sync=self.files.sync, entry_of=self._entry_of(options)
                 )
                 plan = merge.make_plan(self.files, staging.root / merge.TREE, overwrite=options.overwrite)
                 report = _report(arrived, plan, options)
-                if not options.dry_run:
-                    merge.apply(self.files, staging, plan)
-                    self._settle(arrived, report, options)
-                    self._note(package, report)
-                return report
+                if options.dry_run:
+                    return report
+                line = self._line(package, report)
+                rest = Rest.of(self.files, arrived, plan, mapping=options.actor_mapping, line=line)
+                kept = merge.apply(self.files, staging, plan, rest.dump())
+                moved = True
+                wanted = {*plan.added, *plan.replaced, *rest.tags}
+                entries = {path: entry for path, entry in arrived.entries.items() if path in wanted}
+                rest.settle(self.files, self.index, kept, entries)
+                moved = False
+                return _report(arrived, plan, options)
             finally:
-                merge.discard(staging.root)
+                if moved:  # nobody holds it from here on, so that the next import or opening does the rest
+                    staging.delete(_HOLDER)
+                else:
+                    merge.discard(staging.root)
 
     def recover_now(self) -> int:
         """`recover`, blocking."""
@@ -116,8 +111,9 @@ class PortabilityManager:
         left = self.leftovers()
         for folder in left:
             staging = FileRoot.open(folder, sync=self.files.sync)
-            if merge.finish(self.files, staging) and self.index is not None:
-                self.index.rebuild()
+            done = merge.finish(self.files, staging)
+            if done is not None:
+                Rest.load(done.rest).settle(self.files, self.index, done.kept)
             merge.discard(folder)
         return len(left)
 
@@ -142,43 +138,15 @@ class PortabilityManager:
         staging.write_json(_HOLDER, {"pid": here.pid, "host": here.host, "start": here.start})
         return staging
 
-    def _settle(self, arrived: arrival.Arrived, report: ImportReport, options: ImportOptions) -> None:
-        if not self.files.exists(layout.VERSION):
-            self.files.write_text(layout.VERSION, PROTOCOL)
-        if not self.files.exists(layout.MANIFEST):
-            self.files.write_json(layout.MANIFEST, _modest(arrived.manifest))
-        self._bump(arrived, report, options)
-        if self.index is not None:
-            tags = rewrite.incoming_tags(arrived.root_files.get("index.json", b"{}"), options.actor_mapping)
-            entries = {p: arrived.entries[p] for p in (*report.added, *report.replaced) if p in arrived.entries}
-            here = {*report.added, *report.replaced, *report.same}
-            tagged = {p: {**arrived.entries.get(p, {}), "tags": tags[p]} for p in tags.keys() & here}
-            self.index.put_entries({**entries, **tagged})
-
     def _entry_of(self, options: ImportOptions) -> arrival.EntryOf | None:
         return None if self.index is None or options.dry_run else self.index.entry
 
-    def _bump(self, arrived: arrival.Arrived, report: ImportReport, options: ImportOptions) -> None:
-        changed = {*report.added, *report.replaced}
-        if not any(path.startswith(("users/", "shared/")) for path in changed):
-            return
-        sent = formats.load_object(arrived.root_files.get("cache_version.txt", b"{}")) or {}
-        theirs = {rewrite.mapped_scope(k, options.actor_mapping): v for k, v in sent.items() if _is_count(v)}
-        with self.files.lock(layout.CACHE_VERSION):
-            stored = formats.load_object(self.files.read(layout.CACHE_VERSION) or b"{}") or {}
-            mine = {key: value for key, value in stored.items() if _is_count(value)}
-            scopes = {key for key in theirs if key.partition("/")[0] in arrived.actors} | set(arrived.actors)
-            if "shared/soul.md" in changed:
-                scopes |= set(mine)
-            for key in scopes:
-                mine[key] = max(mine[key], theirs.get(key, 1)) + 1 if key in mine else theirs.get(key, 1)
-            self.files.write_json(layout.CACHE_VERSION, mine)
-
-    def _note(self, package: Path, report: ImportReport) -> None:
+    def _line(self, package: Path, report: ImportReport) -> dict[str, Any]:
+        """What is noted about an import."""
         digest = hashlib.sha256()
         for chunk in bulk.read_chunks(package):
             digest.update(chunk)
-        line = {
+        return {
             "ts": iso_seconds(self.clock.now()),
             "source": "import",
             "trust": "low",
@@ -189,8 +157,6 @@ class PortabilityManager:
             "replaced": len(report.replaced),
             "drafts": list(report.drafts),
         }
-        with self.files.lock(IMPORT_LOG):
-            self.files.append(IMPORT_LOG, formats.dump_line(line))
 
 
 def _report(arrived: arrival.Arrived, plan: merge.Plan, options: ImportOptions) -> ImportReport:
@@ -216,17 +182,6 @@ def _report(arrived: arrival.Arrived, plan: merge.Plan, options: ImportOptions) 
 def _stored_entries(files: FileRoot) -> dict[str, dict[str, Any]]:
     found = formats.load_object(files.read(layout.INDEX) or b"{}") or {}
     return {path: entry for path, entry in found.items() if isinstance(entry, dict)}
-
-
-def _modest(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A stranger's manifest may name a root, but neither its master nor the variables its tools may read."""
-    kept = {key: manifest.get(key) for key in ("name", "description", "model")}
-    kept["name"] = kept["name"] or "imported"
-    return {**MANIFEST, **kept}
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_held(folder: Path) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -12,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amrita_plugin_memory.amos.bundle import ImportOptions, ImportReport, Limits, PortabilityManager, merge
+from amrita_plugin_memory.amos.bundle import ImportOptions, ImportReport, Limits, PortabilityManager, merge, prefix
 from amrita_plugin_memory.amos.errors import BundleError, ProtocolVersionError
 from amrita_plugin_memory.amos.ground import FileRoot
 from amrita_plugin_memory.amos.memory import Index
-from amrita_plugin_memory.kernel.errors import InvalidName
+from amrita_plugin_memory.kernel.errors import InvalidName, Locked
 
 MANIFEST = {"amos_version": "2.0", "name": "t", "description": None, "author": "system", "model": None, "env_vars": [],
             "required_capabilities": {}, "version": "2.0.0"}  # fmt: skip
@@ -283,6 +284,38 @@ async def test_cache_versions_grow_when_the_prefix_is_replaced(home: Place, away
     assert found["other"] == 4
 
 
+async def test_an_import_of_what_no_prompt_begins_with_moves_no_version(away: Place, tmp_path: Path) -> None:
+    away.put("cache_version.txt", {"u1": 2})
+    away.put("users/u1/profile.md", "本地")
+    sent = package(tmp_path / "p.amos", {"users/u1/knowledge/d/e.md": "x", "cache_version.txt": '{"u1": 5, "u1/a": 4}'})
+    await away.bundles.import_bundle(sent)
+    assert away.load("cache_version.txt") == {"u1": 2}
+
+
+async def test_a_replaced_profile_moves_the_versions_of_all_who_read_it(away: Place, tmp_path: Path) -> None:
+    away.put("cache_version.txt", {"u1": 2, "u2": 2})
+    away.put("users/u1/profile.md", "本地")
+    away.put("users/u1/agents/mine/soul.md", "只在本地")
+    sent = package(tmp_path / "p.amos", {"users/u1/profile.md": "新", "users/u1/agents/theirs/soul.md": "远方"})
+    await away.bundles.import_bundle(sent, ImportOptions(overwrite=True))
+    assert away.load("cache_version.txt") == {"u1": 3, "u1/mine": 2, "u1/theirs": 2, "u2": 2}
+
+
+async def test_a_shared_soul_moves_the_versions_of_those_who_speak_with_it(away: Place, tmp_path: Path) -> None:
+    away.put("users/u1/profile.md", "没有版本")
+    away.put("users/u2/soul.md", "自己的")
+    away.put("users/u3/agents/a/soul.md", "自己的")
+    await away.bundles.import_bundle(package(tmp_path / "p.amos", {"shared/soul.md": "共享"}))
+    assert away.load("cache_version.txt") == {"u1": 2, "u3": 2}
+
+
+async def test_a_summary_moves_the_version_of_its_own_scope_only(away: Place, tmp_path: Path) -> None:
+    away.put("users/u1/agents/a/soul.md", "A")
+    sent = {"users/u1/sessions/s/summary.md": "摘要", "users/u1/agents/b/sessions/s/messages.jsonl": "{}\n"}
+    await away.bundles.import_bundle(package(tmp_path / "p.amos", dict(sent)))
+    assert away.load("cache_version.txt") == {"u1": 2}
+
+
 HOSTILE = ["../evil", "/abs", "users/../../evil", "a\\..\\evil", "C:/evil", "users/u1/\x07.md", "users/u1/con./x",
            "users/u1/" + "x" * 256, "/".join("d" * 20), "users//x.md"]  # fmt: skip
 
@@ -439,6 +472,125 @@ async def test_an_import_that_was_killed_is_finished_by_the_next(
     assert away.get("users/u1/profile.md") == "# 画像"
     assert away.get("users/u2/profile.md") == "u2 的画像"
     assert not list(away.root.parent.glob(".away.import-*"))
+
+
+class Killed(BaseException):
+    """A kill, as far as a test can play one: no clean-up of the import runs."""
+
+
+@pytest.mark.parametrize("step", ["before", "after versions"])
+async def test_what_follows_the_moves_is_done_for_a_killed_import_too(
+    home: Place, away: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    home.index.tag(PurePosixPath("users/u1/profile.md"), "要")
+    away.put("users/u1/profile.md", "本地")
+    away.put("cache_version.txt", {"u1": 10})
+    await home.bundles.export(tmp_path / "p.amos", "u1")
+
+    def die(*_: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prefix, "bump", die) if step == "before" else patch.setattr(Index, "put_entries", die)
+        patch.setattr(merge, "discard", lambda _: None)
+        with pytest.raises(Killed):
+            away.bundles.import_now(tmp_path / "p.amos", ImportOptions(overwrite=True))
+    assert away.get("users/u1/profile.md") == "# 画像"
+    assert await away.bundles.recover() == 1
+    assert away.index.tagged("要") == ["users/u1/profile.md"]
+    assert away.index.tagged("城市") == ["users/u1/knowledge/geo/hangzhou.md"]
+    assert away.load("cache_version.txt")["u1"] > 10
+    assert away.load("logs/imports.jsonl")["actors"] == ["u1"]
+    assert away.get("version.txt") == "2.0.0"
+    assert not list(away.root.parent.glob(".away.import-*"))
+
+
+async def test_an_import_that_cannot_reach_the_index_is_finished_by_the_next(
+    home: Place, away: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.index.tag(PurePosixPath("users/u1/profile.md"), "要")
+    await home.bundles.export(tmp_path / "p.amos", "u1")
+
+    def busy(*_: Any) -> None:
+        raise Locked("数据被占用")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Index, "put_entries", busy)
+        with pytest.raises(Locked):
+            await away.bundles.import_bundle(tmp_path / "p.amos")
+    assert len(away.bundles.leftovers()) == 1
+    report = await away.bundles.import_bundle(tmp_path / "p.amos")
+    assert report.changes == 0
+    assert away.index.tagged("要") == ["users/u1/profile.md"]
+    assert away.load("cache_version.txt")["u1"] >= 4
+    assert not list(away.root.parent.glob(".away.import-*"))
+
+
+async def test_the_journal_of_an_older_import_is_finished_as_well(away: Place) -> None:
+    staging = away.bundles._new_staging()
+    staging.write_text(PurePosixPath("tree/users/u1/profile.md"), "新")
+    staging.write_json(merge.JOURNAL, {"moves": [["users", False]]})
+    staging.delete(PurePosixPath("holder.json"))
+    assert await away.bundles.recover() == 1
+    assert away.get("users/u1/profile.md") == "新"
+
+
+@pytest.mark.parametrize("links", [True, False])
+async def test_what_is_written_between_plan_and_move_stays(
+    home: Place, away: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    home.index.tag(PurePosixPath("users/u1/profile.md"), "要")
+    await home.bundles.export(tmp_path / "p.amos", "u1")
+    away.put("users/u1/agents/a/profile.txt", "seen by the plan")
+    real = merge.apply
+
+    def apply(*args: Any) -> Any:
+        away.put("users/u1/profile.md", "刚写的")
+        away.put("users/u1/knowledge/geo/hangzhou.md", "刚写的知识")
+        away.put("users/u1/sessions/s/messages.jsonl", '{"role": "user", "content": "刚说的"}\n')
+        return real(*args)
+
+    def no_link(*_: Any) -> None:
+        raise OSError(errno.EPERM, "no hard links here")
+
+    monkeypatch.setattr(merge, "apply", apply)
+    if not links:
+        monkeypatch.setattr(os, "link", no_link)
+    report = await away.bundles.import_bundle(tmp_path / "p.amos")
+    assert away.get("users/u1/profile.md") == "刚写的"
+    assert away.get("users/u1/knowledge/geo/hangzhou.md") == "刚写的知识"
+    assert "刚说的" in (away.get("users/u1/sessions/s/messages.jsonl") or "")
+    assert away.get("users/u1/sessions/s/summary.md") is None  # a session stays or goes as one
+    assert away.get("users/u1/assets/tools/weather/definition.md") == "天气"
+    assert {"users/u1/profile.md", "users/u1/knowledge/geo/hangzhou.md", "users/u1/sessions/s/summary.md"} <= set(
+        report.kept
+    )
+    assert not set(report.kept) & set(report.added)
+    assert away.load("logs/imports.jsonl")["added"] == len(report.added)
+    assert away.index.tagged("要") == []
+
+
+async def test_an_import_that_fails_among_what_others_write_takes_only_its_own_back(
+    home: Place, away: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await home.bundles.export(tmp_path / "p.amos", "u1")
+    plan, move = merge.apply, merge._move
+
+    def apply(*args: Any) -> Any:
+        away.put("users/u1/profile.md", "刚写的")
+        return plan(*args)
+
+    def fail(files: FileRoot, staging: Path, number: int, step: merge.Move) -> None:
+        if step.path.endswith("sessions"):
+            raise OSError(28, "No space left on device")
+        move(files, staging, number, step)
+
+    monkeypatch.setattr(merge, "apply", apply)
+    monkeypatch.setattr(merge, "_move", fail)
+    with pytest.raises(OSError, match="space"):
+        await away.bundles.import_bundle(tmp_path / "p.amos")
+    assert [path for path in away.paths() if path.startswith(("users", "shared"))] == ["users/u1/profile.md"]
+    assert away.get("users/u1/profile.md") == "刚写的"
 
 
 async def test_an_import_leaves_a_line_about_itself(home: Place, away: Place, tmp_path: Path) -> None:
