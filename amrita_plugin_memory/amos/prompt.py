@@ -4,20 +4,24 @@ soul, profile, summary      one system message, byte for byte the same between t
 every uncompressed turn     in order; nothing is in neither summary nor history
 what retrieval found        one system message, only when there is something
 what the user says now
+
+What the access list does not let the scope's user read is left out.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Final, TypeAlias
 
 from amrita_plugin_memory.kernel.scope import Scope
 from amrita_plugin_memory.kernel.text import inert, well_formed
 
-from .ground import FileRoot, layout
-from .memory import Sessions, StableText
+from .acl import SecurityManager
+from .ground import FileRoot, layout, names
+from .memory import Sessions, StableText, versions
 from .types import PromptMessage
 
 Retrieve: TypeAlias = Callable[[Scope, str], Awaitable[str | None]]
@@ -27,11 +31,58 @@ RETRIEVED_HEAD: Final = "以下是检索到的相关记忆，来自过去的记�
 
 
 @dataclass(frozen=True, slots=True)
+class ReadableText(StableText):
+    """Soul, profile and summary as far as the scope's user may read them; what is denied reads as if it were not there.
+
+    A soul that is denied is passed over, and the next one of the chain speaks.
+    """
+
+    guard: SecurityManager
+
+    def soul(self, scope: Scope) -> str:
+        """The strongest soul that may be read; "" when there is none on any level."""
+        for path in layout.soul_chain(scope):
+            text = self._text(path, scope.actor)
+            if text.strip():
+                return text
+        return ""
+
+    def profile(self, actor: str) -> str:
+        """The profile of a user; "" when there is none or it is denied."""
+        return self._text(layout.profile(actor), actor)
+
+    def summary(self, scope: Scope) -> str:
+        """The summary of a session; "" when there is none or it is denied."""
+        return self._text(layout.summary(scope), scope.actor)
+
+    def while_listed(self, actor: str, change: Callable[[], None]) -> None:
+        """Change what a user may read, and bump the scopes whose prefix reads differently afterwards."""
+        spoken = self._prefixes(actor)
+        change()
+        now = self._prefixes(actor)
+        versions.bump(self.files, [scope for scope, texts in spoken.items() if texts != now.get(scope)])
+
+    def _prefixes(self, actor: str) -> dict[Scope, list[str]]:
+        """Of every scope of a user the prefixes of its sessions."""
+        return {
+            scope: [self.prefix(replace(scope, session=name)) for name in self._sessions(scope)]
+            for scope in self._readers(layout.user_dir(actor))
+        }
+
+    def _sessions(self, scope: Scope) -> list[str]:
+        held = self.files.dirs(layout.home_dir(scope) / "sessions")
+        return [scope.session, *filter(names.is_component, held)]
+
+    def _text(self, path: PurePosixPath, actor: str) -> str:
+        return (self.files.read_text(path) or "") if self.guard.check(str(path), "read", actor) else ""
+
+
+@dataclass(frozen=True, slots=True)
 class PromptBuilder:
     """Builds prompts for the scopes of one root."""
 
     files: FileRoot
-    stable: StableText
+    stable: ReadableText
     sessions: Sessions
 
     async def prefix(self, scope: Scope) -> list[PromptMessage]:

@@ -15,6 +15,7 @@ from . import rules
 from .rules import AclFile, Action, Lists
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import PurePosixPath
 
     from amrita_plugin_memory.amos.ground import FileRoot
@@ -30,19 +31,21 @@ class SecurityManager:
     """Who may do what.
 
     ``manifest_author`` is the actor that stands for the system, ``current_actor`` who asks when nobody is named. A root
-    has one that speaks for nobody; each handle has its own from `bound_to`.
+    has one that speaks for nobody; each handle has its own from `bound_to`. ``around(actor, change)`` does every change
+    of a user's list and what such a change brings with it, in a worker thread.
     """
 
     files: FileRoot
     manifest_author: str = SYSTEM
     current_actor: str = "anonymous"
+    around: Callable[[str, Callable[[], None]], None] = lambda _actor, change: change()
     _lists: dict[PurePosixPath, tuple[Stamp | None, Stored]] = field(
         default_factory=dict["PurePosixPath", "tuple[Stamp | None, Stored]"], init=False
     )
 
     def bound_to(self, actor: str) -> SecurityManager:
         """The same lists, for another ``current_actor``."""
-        bound = SecurityManager(self.files, self.manifest_author, actor)
+        bound = SecurityManager(self.files, self.manifest_author, actor, self.around)
         bound._lists = self._lists  # what one of them has read or written, all of them know
         return bound
 
@@ -93,7 +96,7 @@ class SecurityManager:
             raise ACLDeniedError("只有本人可以修改自己的权限文件")
         if acl.owner != actor:
             raise InvalidInput("权限文件的 owner 必须是本人")
-        await asyncio.to_thread(self._store, layout.user_acl(actor), acl)
+        await asyncio.to_thread(self.around, actor, lambda: self._store(layout.user_acl(actor), acl))
 
     async def write_global_acl(self, acl: AclFile, *, by: str | None = None) -> None:
         """Replace the list that speaks about everything without a list of its own. Only the system may.

@@ -21,7 +21,9 @@ class PersonaVerbs(Verbs):
 
     async def get_soul(self) -> str:
         """The soul the scope speaks with: its agent's, else its user's, else the shared one; "" when there is none."""
-        return await self._do("read", layout.soul(layout.home_dir(self.scope)), self.root.stable.soul, self.scope)
+        return await self._do(
+            "read", layout.soul(layout.home_dir(self.scope)), self.root.prompt.stable.soul, self.scope
+        )
 
     async def replace_soul(self, content: str) -> None:
         """Write the soul of the handle's agent, or of its user when it has none."""

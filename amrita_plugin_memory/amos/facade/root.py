@@ -17,7 +17,7 @@ from amrita_plugin_memory.amos.events import EventBus, EventLog
 from amrita_plugin_memory.amos.ground import FileRoot, layout
 from amrita_plugin_memory.amos.memory import Index, Knowledge, Sessions, StableText, Tags, Workflows, versions
 from amrita_plugin_memory.amos.monitor import Monitor
-from amrita_plugin_memory.amos.prompt import PromptBuilder
+from amrita_plugin_memory.amos.prompt import PromptBuilder, ReadableText
 from amrita_plugin_memory.amos.search import Search
 from amrita_plugin_memory.amos.tasks import TaskManager
 from amrita_plugin_memory.kernel.clock import Clock
@@ -147,6 +147,8 @@ async def open_root(options: AMOSOptions, scope: Scope) -> Root:
     index = Index(files, options.enable_index)
     stable, sessions = StableText(files), Sessions(files, options.max_message_chars)
     guard = SecurityManager(files, manifest.author)
+    readable = ReadableText(files, guard)
+    guard.around = readable.while_listed
     llm = services.device(options)
     summarize = options.summarize_fn or (llm.summarize if llm.available else None)
     events = EventBus(log=EventLog(files), clock=options.clock)
@@ -161,7 +163,7 @@ async def open_root(options: AMOSOptions, scope: Scope) -> Root:
         knowledge=Knowledge(files),
         tags=Tags(files, index),
         compression=Compression(files, sessions, stable, summarize, options.rules(), options.clock),
-        prompt=PromptBuilder(files, stable, sessions),
+        prompt=PromptBuilder(files, readable, sessions),
         search=Search(files, tags=index.tags_of, clock=options.clock),
         guard=guard,
         events=events,

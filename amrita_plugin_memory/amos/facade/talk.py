@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from amrita_plugin_memory.amos.ground import layout
 from amrita_plugin_memory.amos.prompt import Retrieve
-from amrita_plugin_memory.amos.search import RetrieveOptions
+from amrita_plugin_memory.amos.search import RetrieveOptions, SearchHit, render
+from amrita_plugin_memory.amos.search.hits import MAX_TOP_K
 from amrita_plugin_memory.amos.types import CompressResult, PromptMessage
 from amrita_plugin_memory.kernel.clock import iso_seconds
 from amrita_plugin_memory.kernel.errors import AmritaMemoryError, InvalidInput, NotFound
@@ -19,6 +20,7 @@ from amrita_plugin_memory.kernel.scope import Scope
 
 from .verbs import Verbs, checked, with_session
 
+MORE: Final = 8  # times as many hits are looked up when some of the last ones may not be read
 log = logging.getLogger("amrita_memory.amos")
 
 
@@ -28,7 +30,7 @@ class TalkVerbs(Verbs):
     __slots__ = ()
 
     async def build_stable_prefix(self, session_id: str | None = None) -> list[PromptMessage]:
-        """The system message every prompt of a session begins with; empty when nothing is stored."""
+        """The system message every prompt of a session begins with; empty when nothing of it is stored or allowed."""
         scope = self._session(session_id)
         await self._may("read", layout.session_dir(scope))
         return await self.root.prompt.prefix(scope)
@@ -43,7 +45,8 @@ class TalkVerbs(Verbs):
         """The prompt for what the user says now: prefix, every uncompressed turn, what was found, the input.
 
         ``build_messages(input)`` means the handle's session, ``build_messages(session_id, input)`` another one. The
-        list goes into a chat request as it is. When retrieval fails the prompt comes without it.
+        list goes into a chat request as it is. When retrieval fails the prompt comes without it. The session must be
+        open to reading; what else the access list denies is left out.
         """
         sid, said = with_session("build_messages(session_id, user_input)", session_id, user_input)
         scope = self._session(sid)
@@ -178,12 +181,25 @@ class TalkVerbs(Verbs):
     def _finder(self, options: RetrieveOptions) -> Retrieve:
         async def find(scope: Scope, said: str) -> str | None:
             try:
-                return await self.root.search.retrieve_text(scope, said, options)
+                return render(await self._retrieved(scope, said, options), options.inject_mode)
             except (AmritaMemoryError, OSError) as error:
                 log.warning("prompt without retrieval: %s", type(error).__name__)
                 return None
 
         return find
+
+    async def _retrieved(self, scope: Scope, said: str, options: RetrieveOptions) -> list[SearchHit]:
+        """Hits that may be read. Where others stood among the best, more are looked up to take their place."""
+        wish = options
+        while True:
+            found = await self.root.search.retrieve(scope, said, wish)
+            allowed = await asyncio.to_thread(self._allowed, found)
+            if len(allowed) >= options.top_k or len(found) < wish.top_k or wish.top_k >= MAX_TOP_K:
+                return allowed[: options.top_k]
+            wish = replace(wish, top_k=min(MORE * wish.top_k, MAX_TOP_K))
+
+    def _allowed(self, found: list[SearchHit]) -> list[SearchHit]:
+        return [hit for hit in found if self._can("read", hit.path)]
 
     async def _compressed(self, scope: Scope, result: CompressResult) -> None:
         self.root.changed(layout.messages(scope), layout.summary(scope))

@@ -51,6 +51,10 @@ class Verbs:
         """
         await self.root.guard.assert_permission(str(path), action, self.scope.actor)
 
+    def _can(self, action: Action, path: PurePosixPath | str) -> bool:
+        """The answer of the access list about a path of the root; blocks."""
+        return self.root.guard.check(str(path), action, self.scope.actor)
+
     async def _do(
         self, action: Action, path: PurePosixPath, work: Callable[_Args, _Result], *args: _Args.args, **kw: _Args.kwargs
     ) -> _Result:
@@ -62,7 +66,7 @@ class Verbs:
         """
 
         def permitted() -> _Result:
-            if not self.root.guard.check(str(path), action, self.scope.actor):
+            if not self._can(action, path):
                 raise ACLDeniedError(f"没有权限访问 {shorten(str(path), 60)}，请让其所有者授权")
             return work(*args, **kw)
 

@@ -293,7 +293,7 @@ async def test_a_prompt_comes_without_retrieval_when_that_fails(amos, monkeypatc
     async def broken(*_):
         raise OSError("disk")
 
-    monkeypatch.setattr(type(amos.searcher), "retrieve_text", broken)
+    monkeypatch.setattr(type(amos.searcher), "retrieve", broken)
     assert said(await amos.build_messages("s1", "hotel")) == ["hotel"]
 
 
