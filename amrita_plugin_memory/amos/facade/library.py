@@ -101,6 +101,7 @@ class LibraryVerbs(Verbs):
         """Tag a file, named by its path in the root or its ``amos://`` address.
 
         Raises:
+            InvalidInput: no usable tag, or ``enable_index`` is off, so that no tag could be kept.
             NotFound: no such file, or another user's.
 
         """
@@ -113,6 +114,7 @@ class LibraryVerbs(Verbs):
         """Take a tag from a file.
 
         Raises:
+            InvalidInput: no usable tag, or ``enable_index`` is off.
             NotFound: no such file, or another user's.
 
         """

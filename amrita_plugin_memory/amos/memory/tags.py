@@ -40,18 +40,29 @@ class Tags:
         return found
 
     def add(self, path: PurePosixPath, tag: str) -> str:
-        """Give a file a tag; the tag as it is stored."""
+        """Give a file a tag; the tag as it is stored.
+
+        Raises:
+            InvalidInput: no usable tag, or the index is switched off and nothing would be kept.
+
+        """
+        self._check_index()
         self.index.tag(path, tag := checked(tag))
         return tag
 
     def remove(self, path: PurePosixPath, tag: str) -> str:
-        """Take a tag from a file; the tag as it was stored."""
+        """Take a tag from a file; the tag as it was stored. Raises as `add` does."""
+        self._check_index()
         self.index.untag(path, tag := checked(tag))
         return tag
 
     def paths(self, scope: Scope, tag: str) -> list[str]:
         """Files with this tag among those the scope can see, sorted."""
         return [path for path in self.index.tagged(tag) if layout.is_visible(PurePosixPath(path), scope.actor)]
+
+    def _check_index(self) -> None:
+        if not self.index.enabled:
+            raise InvalidInput("索引已关闭，标签无处保存，请在 AMOS.create 里设 enable_index=True")
 
 
 def checked(tag: object) -> str:

@@ -218,3 +218,12 @@ def test_an_index_of_more_than_64_mib_is_healthy(files, index):
     assert index.tagged("old") == ["users/u1/profile.md"]
     assert sorted(on_disk(files)) == ["a", "users/u1/knowledge/geo/hangzhou.md", "users/u1/profile.md"]
     assert not (files.root / "index.json.bak").exists()
+
+
+def test_tags_are_refused_where_there_is_no_index_to_keep_them(files):
+    off = Index(files, enabled=False)
+    tags, path = Tags(files, off), put(files, off, "hangzhou")
+    for change in (tags.add, tags.remove):
+        with pytest.raises(InvalidInput, match="enable_index"):
+            change(path, "城市")
+    assert listing(files.root / "users") == ["u1"]
