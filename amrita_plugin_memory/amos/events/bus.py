@@ -40,7 +40,8 @@ class _Entry:
 class EventBus:
     """Subscribe and publish. A listener takes ``(payload, meta)`` or ``(payload)``, and may be a coroutine function.
 
-    ``meta`` is ``{"ts", "event"}``. Listeners of ``"*"`` hear everything.
+    ``meta`` is ``{"ts", "event"}``. Listeners of ``"*"`` hear everything. A name may be written as the protocol's
+    table writes it (``workflow_updated``); ``meta`` has the one name of `names.EVENTS`.
     """
 
     log: EventStore | None = None
@@ -57,7 +58,7 @@ class EventBus:
 
     def unsubscribe(self, event: str, listener: Listener) -> bool:
         """Stop listening; False when nobody listened so."""
-        entries = self._entries.get(event, [])
+        entries = self._entries.get(names.canonical(event), [])
         for entry in entries:
             if entry.listener == listener:
                 entries.remove(entry)
@@ -67,13 +68,13 @@ class EventBus:
     def off(self, event: str, listener: Listener | None = None) -> None:
         """Remove one listener of an event, or all of them."""
         if listener is None:
-            self._entries.pop(event, None)
+            self._entries.pop(names.canonical(event), None)
         else:
             self.unsubscribe(event, listener)
 
     def listener_count(self, event: str | None = None) -> int:
         """How many listen to an event, or to anything."""
-        kinds = self._entries.values() if event is None else [self._entries.get(event, [])]
+        kinds = self._entries.values() if event is None else [self._entries.get(names.canonical(event), [])]
         return sum(len(entries) for entries in kinds)
 
     def remove_all_listeners(self) -> None:
@@ -82,6 +83,7 @@ class EventBus:
 
     async def publish(self, event: str, payload: object = None) -> None:
         """Tell every listener, then write the event down; neither a listener nor the disk can make it fail."""
+        event = names.canonical(event)
         meta = {"ts": iso_seconds(self.clock.now()), "event": event}
         content: object = dict[str, object]() if payload is None else payload
         for entry in [*self._entries.get(event, ()), *self._entries.get(ANY, ())]:
@@ -98,7 +100,7 @@ class EventBus:
         if not event or not callable(listener):
             raise InvalidInput("订阅事件需要事件名和可调用的函数")
         entry = _Entry(listener, once, _arity(listener))
-        self._entries.setdefault(event, []).append(entry)
+        self._entries.setdefault(names.canonical(event), []).append(entry)
         return lambda: self._discard(entry)
 
     def _discard(self, entry: _Entry) -> None:

@@ -1,12 +1,13 @@
 """Events of a root and what of them may be written down. Pure: values in, values out.
 
 Names are camelCase as in the Node.js edition; ``turn_added`` and ``tool_executed`` keep the form the reference
-implementation gave them.
+implementation gave them. The protocol's table of events writes the others with underscores too: `canonical` knows both.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ EVENTS: Final = frozenset(
         "tagAdded", "tagRemoved", "taskSubmitted", "taskCompleted", "taskFailed", "bundleExported", "bundleImported",
     )
 )  # fmt: skip
+_ALIASES: Final = {re.sub("[A-Z]", lambda sign: f"_{sign[0].lower()}", name): name for name in EVENTS}
 LOGGED: Final = frozenset(
     (
         "sessionId", "session_id", "actor", "agent", "name", "domain", "entity", "uri", "assetType", "asset_type",
@@ -31,6 +33,11 @@ LOGGED: Final = frozenset(
     )
 )  # fmt: skip
 MAX_VALUE: Final = 200
+
+
+def canonical(event: str) -> str:
+    """The name an event is published under: ``workflow_updated`` is ``workflowUpdated``; an unknown name stays."""
+    return _ALIASES.get(event, event)
 
 
 def record(event: str, payload: object, ts: str) -> dict[str, object]:

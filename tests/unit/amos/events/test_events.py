@@ -111,3 +111,26 @@ async def test_a_disk_that_refuses_does_not_stop_the_caller(tmp_path: Path) -> N
 
 def test_the_names_of_the_protocol_are_known() -> None:
     assert {"turn_added", "profileAppended", "workflowAdded", "assetCreated", "toolCompiled", "compressed"} <= EVENTS
+
+
+async def test_the_snake_case_names_of_the_protocol_are_other_words_for_ours() -> None:
+    bus, heard = EventBus(), []
+    stop = bus.subscribe("workflow_updated", lambda _, meta: heard.append(meta["event"]))
+    bus.once("tool_compiled", lambda _, meta: heard.append(meta["event"]))
+    bus.subscribe("toolDeleted", lambda _, meta: heard.append(meta["event"]))
+    for event in ("workflowUpdated", "toolCompiled", "toolCompiled", "tool_deleted"):
+        await bus.publish(event)
+    assert heard == ["workflowUpdated", "toolCompiled", "toolDeleted"]
+    assert bus.listener_count("workflow_updated") == bus.listener_count("workflowUpdated") == 1
+    stop()
+    bus.off("tool_deleted")
+    assert bus.listener_count() == 0
+
+
+async def test_a_name_nobody_knows_and_those_with_an_underscore_of_their_own_stay_as_they_are() -> None:
+    bus, heard = EventBus(), []
+    for event in ("turn_added", "tool_executed", "my_own_event"):
+        bus.subscribe(event, lambda _, meta: heard.append(meta["event"]))
+        await bus.publish(event)
+    assert heard == ["turn_added", "tool_executed", "my_own_event"]
+    assert bus.unsubscribe("my_own_event", print) is False
