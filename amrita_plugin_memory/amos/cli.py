@@ -1,10 +1,11 @@
 """``amos``: the command line of the library. Data goes to stdout, progress and complaints to stderr."""
 
 import asyncio
+import contextlib
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
@@ -87,6 +88,18 @@ def _open(root: Path) -> FileRoot:
     return FileRoot.open(root)
 
 
+@contextlib.contextmanager
+def _opened_or_made(root: Path) -> Generator[FileRoot]:
+    """A root to import into; folders that were made for it go again when nothing came into them."""
+    made = [] if root.exists() else [root / layout.PRIVATE, *(p for p in (root, *root.parents) if not p.exists())]
+    try:
+        yield FileRoot.open(root)
+    finally:
+        for folder in made:
+            with contextlib.suppress(OSError):  # one that holds something stays, and so do those above it
+                folder.rmdir()
+
+
 def _show(value: object, text: str, *, as_json: bool) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, default=str) if as_json else text)
 
@@ -153,8 +166,8 @@ def import_(package: Path, root: Path, mapping: tuple[str, ...], as_json: bool, 
     options = dataclasses.replace(ImportOptions(actor_mapping={old: new for old, _, new in pairs}), **flags)
     if not package.is_file():
         raise NotFound(f"找不到数据包 {package}，请核对路径")
-    files = FileRoot.open(root)
-    report = _run("正在导入", PortabilityManager(files, Index(files)).import_bundle(package, options))
+    with _opened_or_made(root) as files:
+        report = _run("正在导入", PortabilityManager(files, Index(files)).import_bundle(package, options))
     _show(dataclasses.asdict(report), _report_text(report), as_json=as_json)
     if _is_partial(report):
         sys.exit(PARTIAL)

@@ -116,6 +116,22 @@ def test_a_folder_that_is_no_root_is_told_so(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.parametrize(("package", "code"), [("good.amos", 0), ("bad.amos", 1)])
+def test_a_dry_run_and_a_bad_package_leave_no_folder_where_there_was_none(
+    root: Path, tmp_path: Path, package: str, code: int
+) -> None:
+    assert run("export", str(tmp_path / "good.amos"), "--root", str(root)).exit_code == 0
+    (tmp_path / "bad.amos").write_bytes(b"junk")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    typo = ("--root", str(tmp_path / "deep" / "typo"))
+    assert run("import", str(tmp_path / package), *typo, "--dry-run").exit_code == code
+    assert run("import", str(tmp_path / "bad.amos"), *typo).exit_code == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    (tmp_path / "deep").mkdir()
+    assert run("import", str(tmp_path / "bad.amos"), *typo).exit_code == 1
+    assert not list((tmp_path / "deep").iterdir())
+
+
 def test_reindex_makes_both_indexes(root: Path) -> None:
     result = json.loads(run("reindex", "--root", str(root), "--json").stdout)
     assert (result["entries"], result["files"]) == (2, 2)
