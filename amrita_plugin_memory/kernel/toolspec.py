@@ -14,6 +14,7 @@ from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from .complaints import first_complaint
 from .errors import InvalidInput
 
 _NOISE = ("title",)
@@ -40,10 +41,8 @@ class ToolSpec:
         try:
             checked = self.model.model_validate(present)
         except ValidationError as e:
-            item = e.errors(include_input=False, include_url=False)[0]
-            field = ".".join(str(part) for part in item["loc"]) or "参数"
-            reason = "缺少这个参数" if item["type"] == "missing" else item["msg"]
-            raise InvalidInput(f"工具 {self.name} 的参数 {field} 不可用：{reason}") from e
+            where, reason = first_complaint(e)
+            raise InvalidInput(f"工具 {self.name} 的参数 {'.'.join(where)} 不可用：{reason}") from e
         return {name: getattr(checked, name) for name in self.model.model_fields}
 
 
