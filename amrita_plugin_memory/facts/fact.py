@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
-from amrita_plugin_memory.kernel.clock import parse_iso
+from amrita_plugin_memory.kernel.clock import local_zone, parse_iso
 from amrita_plugin_memory.kernel.scope import ScopeName, UniId
 from amrita_plugin_memory.vectordb.ports import PARTITION_KEY, Matrix, Row, Scalar
 
@@ -42,9 +42,9 @@ class Fact:
 
     @property
     def day(self) -> str:
-        """The date of its last change as ``2026-11-30``; "" when unknown."""
+        """The date of its last change in the owner's zone, as ``2026-11-30``; "" when unknown."""
         moment = parse_iso(self.updated_at or self.created_at)
-        return moment.date().isoformat() if moment else ""
+        return moment.astimezone(local_zone()).date().isoformat() if moment else ""
 
 
 def to_row(fact: Fact, vector: Matrix | None) -> Row:

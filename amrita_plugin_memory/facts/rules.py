@@ -34,6 +34,18 @@ def checked_content(content: str) -> str:
     return text
 
 
+def checked_question(question: str) -> str:
+    """What is looked for, as it will be embedded; what is too long is cut.
+
+    Raises:
+        InvalidInput: nothing readable in it.
+
+    """
+    if is_blank(question):
+        raise InvalidInput("没有写要找什么，请写一句话或几个词")
+    return clean(question).strip()[:MAX_CONTENT]
+
+
 def checked_tags(tags: str | Iterable[str]) -> str:
     """Tags as one comma-separated string without repetitions.
 

@@ -19,6 +19,7 @@ from .fact import Fact, Importance, from_row, to_row
 from .rules import (
     checked_content,
     checked_importance,
+    checked_question,
     checked_tags,
     checked_top_k,
     resolve,
@@ -115,13 +116,14 @@ class Facts:
         """The facts that answer ``question`` best; by words alone when meaning cannot be used.
 
         Raises:
+            Forbidden: personal memory, asked where a group would read the answer.
             InvalidInput: blank question, unknown importance, ``top_k`` below 1, group memory outside a group.
             StoreUnavailable: the store does not answer.
 
         """
-        key = caller.partition(scope).key()
+        key = self._readable(caller, scope)
         wanted = checked_importance(importance) if importance else None
-        asked, count = checked_content(question), checked_top_k(top_k)
+        asked, count = checked_question(question), checked_top_k(top_k)
         collection = await self._collection()
         partition, objection = await self._guard.partition(collection, key)
         answer = await self._recall.ask(
@@ -140,11 +142,12 @@ class Facts:
         """Facts of a partition, newest first.
 
         Raises:
+            Forbidden: personal memory, asked where a group would read the answer.
             InvalidInput: ``limit`` below 1, group memory outside a group.
             StoreUnavailable: the store does not answer.
 
         """
-        key = caller.partition(scope).key()
+        key = self._readable(caller, scope)
         count, start = checked_top_k(limit), max(offset, 0)
         partition = await (await self._collection()).partition(key)
         shorts = short_ids([row.id for row in partition.rows])
@@ -283,6 +286,12 @@ class Facts:
             if row.id != besides and same_text(row.document or "") == wanted:
                 short = short_ids([one.id for one in partition.rows])[row.id]
                 raise Duplicate(f"这条记忆已经有了，编号 {short}，没有重复写入", id=short)
+
+    @staticmethod
+    def _readable(caller: Caller, scope: ScopeName) -> str:
+        if scope == "user":
+            caller.require_privacy()
+        return caller.partition(scope).key()
 
     @staticmethod
     def _manageable(caller: Caller, scope: ScopeName) -> str:

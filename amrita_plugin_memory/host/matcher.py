@@ -32,7 +32,9 @@ _MENU = MatcherData(
 
 def register(lifecycle: Lifecycle) -> None:
     """Register the command and its menu entry."""
-    command = on_command("memory", aliases={"记忆"}, state=_MENU.model_dump(), priority=10, block=True)
+    command = on_command(
+        "memory", aliases={"记忆"}, state=_MENU.model_dump(), priority=10, block=True, force_whitespace=True
+    )
 
     @command.handle()
     async def memory(matcher: Matcher, event: MessageEvent, args: Message = CommandArg()) -> None:  # noqa: B008

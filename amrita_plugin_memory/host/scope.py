@@ -32,4 +32,5 @@ def caller_of(event: MessageEvent, *, door: str) -> Caller:
         superuser=account in get_driver().config.superusers,
         session=(group or UniId.private(account)).key(),
         door=door,
+        overheard=door == "tool" and group is None and bool(getattr(event, "group_id", None)),
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Final
+from time import monotonic
+from typing import Final, TypeVar
 
 from nonebot_plugin_amrita.database import UserMetadata
 from nonebot_plugin_orm import get_session
 from sqlalchemy import select, update
-from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from amrita_plugin_memory.kernel.clock import Clock
@@ -18,7 +20,9 @@ from amrita_plugin_memory.memo import MemoRow, Stamp
 
 from .orm import UserMemo
 
-_TRIES: Final = 20
+T = TypeVar("T")
+PATIENCE: Final = 10.0  # seconds that somebody in a chat waits for a database
+_PAUSE: Final = 0.02
 
 
 class OrmMemoStore:
@@ -42,12 +46,10 @@ class OrmMemoStore:
 
     async def change(self, key: str, edit: Callable[[str], str]) -> MemoRow:
         """Replace the content by what ``edit`` makes of it; again when another writer came between."""
-        for _ in range(_TRIES):
-            async with database() as session:
-                row = await self._attempt(session, key, edit)
-            if row is not None:
-                return row
-        raise StoreUnavailable("备忘录正被其他进程频繁修改，请稍后再试")
+        row = await persistently(lambda session: self._attempt(session, key, edit))
+        if row is None:
+            raise StoreUnavailable("备忘录所在的数据库一直被占用，没有改动，请稍后再试")
+        return row
 
     async def _attempt(self, session: AsyncSession, key: str, edit: Callable[[str], str]) -> MemoRow | None:
         old = await session.get(UserMemo, key)
@@ -67,9 +69,10 @@ class OrmMemoStore:
             )
             await session.commit()
             return MemoRow(key, content, version + 1, now) if result.rowcount else None  # pyright: ignore[reportAttributeAccessIssue]
-        except (IntegrityError, OperationalError):
-            # Another process inserted the same row, or SQLite was busy: read again and try once more.
+        except (IntegrityError, OperationalError) as error:
             await session.rollback()
+            if not came_between(error):
+                raise
             return None
 
 
@@ -79,6 +82,23 @@ async def _ensure_parent(session: AsyncSession, key: str) -> None:
     if (await session.execute(query)).one_or_none() is None:
         session.add(UserMetadata(user_id=key))
         await session.flush()
+
+
+async def persistently(work: Callable[[AsyncSession], Awaitable[T | None]]) -> T | None:
+    """What ``work`` gives, tried with fresh sessions while it gives None; None when nobody would wait any longer."""
+    end = monotonic() + PATIENCE
+    while True:
+        async with database() as session:
+            done = await work(session)
+        if done is not None or monotonic() >= end:
+            return done
+        await asyncio.sleep(_PAUSE)
+
+
+def came_between(error: DBAPIError) -> bool:
+    """Whether another writer was quicker, so that the change may be tried again; a full or read-only disk is not."""
+    text = str(error.orig).lower()
+    return isinstance(error, IntegrityError) or any(word in text for word in ("locked", "busy", "deadlock", "serializ"))
 
 
 class database:  # noqa: N801 - used as a context

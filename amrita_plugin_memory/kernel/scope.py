@@ -99,6 +99,7 @@ class Caller:
     door: str = "tool"
     may_use_knowledge: bool = False
     is_admin: bool = False  # lp.admin of the host
+    overheard: bool = False  # a temporary session: the host keeps what tools say there with the group's chat
 
     def partition(self, scope: str) -> UniId:
         """The partition that ``scope`` ("user" or "group") names for this caller.
@@ -114,6 +115,18 @@ class Caller:
         if self.group is None:
             raise InvalidInput("当前不在群聊中，不能使用群共享记忆")
         return self.group
+
+    @property
+    def own_scope(self) -> ScopeName:
+        """The scope of the chat itself."""
+        return "user" if self.group is None else "group"
+
+    def require_privacy(self) -> None:
+        """Raise Forbidden where what is told would lie open to a group: there, or in its record of the chat."""
+        if self.group is not None:
+            raise Forbidden("个人记忆不在群里显示，请私聊我查看")
+        if self.overheard:
+            raise Forbidden("临时会话会记进群里，个人的内容不在这里显示，请加好友后私聊查看")
 
     @property
     def may_manage_group(self) -> bool:

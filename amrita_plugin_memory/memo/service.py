@@ -47,7 +47,14 @@ class Memo:
         return caller.group or caller.user
 
     async def read(self, caller: Caller) -> str:
-        """The memo of the caller's chat; "" when there is none."""
+        """The memo of the caller's chat; "" when there is none.
+
+        Raises:
+            Forbidden: a temporary session, whose record a group can read.
+
+        """
+        if caller.overheard:
+            caller.require_privacy()
         return (await self._current(self.owner(caller).key())).content
 
     async def block(self, owner: UniId) -> str:

@@ -10,7 +10,12 @@ from amrita_plugin_memory.kernel.text import cut, one_line
 from amrita_plugin_memory.kernel.toolspec import ToolSpec, describe
 from amrita_plugin_memory.memo import Memo
 
-Scope = Annotated[Literal["user", "group"], Field(description="user=说话人个人的记忆；group=本群共享，仅群聊可用")]
+Scope = Annotated[
+    Literal["user", "group"], Field(description="user=说话人个人的记忆，群里只写不读；group=本群共享，仅群聊可用")
+]
+Where = Annotated[
+    Literal["user", "group"] | None, Field(description="不填=当前聊天自己的：私聊里是个人的，群里是本群共享的")
+]
 Importance = Annotated[Literal["low", "medium", "high"], Field(description="重要性")]
 Id = Annotated[str, Field(description="记忆编号，来自 read_memory 或 list_memory")]
 PREVIEW: Final = 60
@@ -49,12 +54,13 @@ async def read_memory(
     caller: Caller,
     *,
     query: Annotated[str, Field(description="要找的内容，用一句话或几个词")],
-    top_k: Annotated[int, Field(ge=1, le=50, description="最多返回几条")] = 5,
+    top_k: Annotated[int, Field(ge=1, description="最多返回几条，50 以内")] = 5,
     importance: Annotated[Literal["low", "medium", "high"] | None, Field(description="只找这个重要性")] = None,
-    scope: Scope = "user",
+    scope: Where = None,
 ) -> dict[str, Any]:
     """按意思和字词查找记忆，最相关的在前。回答与用户有关的问题前先查。"""
-    answer = await services.facts.recall(caller, scope=scope, question=query, top_k=top_k, importance=importance)
+    where = scope or caller.own_scope
+    answer = await services.facts.recall(caller, scope=where, question=query, top_k=top_k, importance=importance)
     hits = [{**_entry(found), "relevance": round(found.relevance, 2)} for found in answer.found]
     return {"hits": hits, "note": answer.note}
 
@@ -77,6 +83,8 @@ async def update_memory(
 async def delete_memory(services: Services, caller: Caller, *, id: Id, scope: Scope = "user") -> dict[str, Any]:
     """删除一条记忆。群共享记忆只有群主和管理员可删。"""
     listed = await services.facts.forget(caller, id, scope=scope)
+    if scope == "user" and (caller.group is not None or caller.overheard):
+        return {"id": listed.short}  # the text would stand in the group's record
     return {"id": listed.short, "deleted": cut(one_line(listed.fact.content), PREVIEW)}
 
 
@@ -84,12 +92,12 @@ async def list_memory(
     services: Services,
     caller: Caller,
     *,
-    limit: Annotated[int, Field(ge=1, le=50, description="最多几条")] = 10,
+    limit: Annotated[int, Field(ge=1, description="最多几条，50 以内")] = 10,
     offset: Annotated[int, Field(ge=0, description="跳过最新的几条")] = 0,
-    scope: Scope = "user",
+    scope: Where = None,
 ) -> dict[str, Any]:
     """列出记忆，新的在前；内容过长时只给开头。"""
-    page = await services.facts.list(caller, scope=scope, limit=limit, offset=offset)
+    page = await services.facts.list(caller, scope=scope or caller.own_scope, limit=limit, offset=offset)
     memories = [{**_entry(one), "text": cut(one_line(one.fact.content), PREVIEW)} for one in page.facts]
     shown = offset + len(memories)
     return {"memories": memories, "total": page.total, "next_offset": shown if shown < page.total else None}

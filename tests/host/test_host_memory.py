@@ -110,9 +110,9 @@ async def test_forget_me_lists_asks_deletes_and_the_receipt_is_true(bot):
     assert "5 字备忘录" in asked
     receipt = (await bot.say(place, f"/memory 忘掉我 {asked.rsplit(' ', 1)[1]}")).reply
     assert receipt.startswith("已经忘掉：1 条记忆")
+    assert (await bot.say(place, "/memory 忘掉我")).reply == "没有记着任何关于你的事"
     assert "紫檀" not in str(await call(bot, place, "list_memory", limit=20))
     assert "老陈" not in str(await call(bot, place, "read_memo"))
     turn = await bot.say(place, "你好")
     assert not [request for request in turn.chat_requests if "老陈" in request.reading.system]
-    assert (await bot.say(place, "/memory 忘掉我")).reply == "没有记着任何关于你的事"
     assert "紫檀" in str(await call(bot, other, "list_memory", limit=20))

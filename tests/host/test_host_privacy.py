@@ -70,3 +70,19 @@ async def test_a_temporary_session_out_of_a_group_is_private(bot):
     assert memos(turn) == {"暗号是蓝鲸"}
     assert (await call(bot, TEMPORARY, "read_memory", query="群规", scope="group"))["status"] == "error"
     assert "桂花巷" in ((await bot.say(TEMPORARY, "/memory user list")).reply or "")
+
+
+async def test_what_a_tool_reads_in_a_group_never_reaches_the_next_speaker(bot):
+    for arguments in ({"query": "家在哪"}, {"query": "家在哪", "scope": "user"}):
+        assert "桂花巷" not in str(await call(bot, IN_GROUP, "read_memory", **arguments))
+        assert "桂花巷" not in str(await call(bot, TEMPORARY, "read_memory", **arguments))
+    for place in (IN_GROUP, TEMPORARY):
+        assert "桂花巷" not in str(await call(bot, place, "list_memory", limit=20))
+    assert "蓝鲸" not in str(await call(bot, TEMPORARY, "read_memo"))
+    turn = await bot.say(OWNER, "你好")
+    assert not [r for r in turn.requests if "蓝鲸" in r.everything or "桂花巷" in r.everything]
+
+
+async def test_words_that_only_begin_like_the_command_are_no_command(bot):
+    turn = await bot.say(PERSON, "/记忆力真差")
+    assert "不认识" not in (turn.reply or "")

@@ -87,7 +87,9 @@ def orm_check(python: str, folder: Path, settings) -> str:
 async def test_the_wheel_loads_migrates_and_answers_on_the_published_plugins_data(python, tmp_path):
     async with Stage(tmp_path / "bot", respond=respond, python=python, prepare=take_over) as bot:
         stranger = Place(31001)
-        assert (await call(bot, stranger, "write_memory", content="轮子里也记得住"))["status"] in ("success", "error")
+        # The old data was made with a model that is not here: nothing is stored that could not be compared.
+        expected = "error" if OLD.is_dir() else "success"
+        assert (await call(bot, stranger, "write_memory", content="轮子里也记得住"))["status"] == expected
         assert "用法" in ((await bot.say(stranger, "/memory")).reply or "")
         if OLD.is_dir():
             await on_old_data(bot)

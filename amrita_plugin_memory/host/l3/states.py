@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import update
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from amrita_plugin_memory.host.orm import SubconsciousState
-from amrita_plugin_memory.host.stores import database
+from amrita_plugin_memory.host.stores import came_between, database, persistently
 from amrita_plugin_memory.kernel.errors import StoreUnavailable
 from amrita_plugin_memory.subconscious.rules.state import parse_payload
-
-_TRIES: Final = 20
 
 
 class OrmStateStore:
@@ -30,12 +28,10 @@ class OrmStateStore:
 
     async def change(self, uid: str, edit: Callable[[dict[str, Any] | None], dict[str, Any]]) -> dict[str, Any]:
         """See StateStore."""
-        for _ in range(_TRIES):
-            async with database() as session:
-                changed = await self._attempt(session, uid, edit)
-            if changed is not None:
-                return changed
-        raise StoreUnavailable("巩固循环的状态正被其他进程频繁修改，请稍后再试")
+        changed = await persistently(lambda session: self._attempt(session, uid, edit))
+        if changed is None:
+            raise StoreUnavailable("巩固循环的状态所在的数据库一直被占用，没有改动，请稍后再试")
+        return changed
 
     async def _attempt(
         self, session: AsyncSession, uid: str, edit: Callable[[dict[str, Any] | None], dict[str, Any]]
@@ -56,6 +52,8 @@ class OrmStateStore:
             )
             await session.commit()
             return new if done.rowcount else None  # pyright: ignore[reportAttributeAccessIssue]
-        except (IntegrityError, OperationalError):
+        except (IntegrityError, OperationalError) as error:
             await session.rollback()
+            if not came_between(error):
+                raise
             return None

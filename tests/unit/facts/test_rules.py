@@ -1,9 +1,18 @@
+from datetime import timedelta, timezone
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from amrita_plugin_memory.facts.fact import Fact, from_row, to_row
-from amrita_plugin_memory.facts.rules import checked_content, checked_tags, resolve, same_text, short_ids
+from amrita_plugin_memory.facts.rules import (
+    checked_content,
+    checked_question,
+    checked_tags,
+    resolve,
+    same_text,
+    short_ids,
+)
 from amrita_plugin_memory.kernel.errors import Ambiguous, InvalidInput, NotFound
 from amrita_plugin_memory.vectordb.ports import Row
 
@@ -62,3 +71,16 @@ def test_a_fact_reads_back_from_its_row():
 def test_a_row_of_an_older_version_gets_plain_defaults():
     fact = from_row(Row("x", "内容", {"user_id": "group_5"}))
     assert (fact.scope, fact.importance, fact.tags, fact.created, fact.day) == ("group", "medium", "", None, "")
+
+
+def test_a_question_is_cut_instead_of_refused_and_says_its_own_words_when_blank():
+    assert checked_question(" 花生 ") == "花生"
+    assert len(checked_question("长" * 5_000)) == 2_000
+    with pytest.raises(InvalidInput, match="要找什么"):
+        checked_question("\u200b \n")
+
+
+def test_the_day_of_a_fact_is_the_owners_day(monkeypatch):
+    monkeypatch.setattr("amrita_plugin_memory.facts.fact.local_zone", lambda: timezone(timedelta(hours=8)))
+    late = from_row(Row("a", "x", {"user_id": "QQPlatform_Private_1", "created_at": "2026-11-29T17:30:00+00:00"}))
+    assert late.day == "2026-11-30"

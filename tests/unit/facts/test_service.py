@@ -132,7 +132,9 @@ async def test_group_facts_are_for_the_group_and_only_managers_change_or_delete_
         with pytest.raises(Forbidden):
             await attempt
     assert await contents(facts, ADMIN, "group") == ["群规：不刷屏"]
-    assert await contents(facts, ADMIN) == []
+    assert await contents(facts, Caller(ADMIN.user)) == []
+    with pytest.raises(Forbidden, match="私聊"):
+        await contents(facts, ADMIN)
     await facts.forget(ADMIN, one.short, scope="group")
     assert await contents(facts, MEMBER, "group") == []
     with pytest.raises(InvalidInput, match="不在群聊"):
