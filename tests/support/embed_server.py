@@ -36,6 +36,8 @@ class Faults:
     base64_always: bool = False
     max_inputs: int | None = None
     over_limit: Literal["400", "413", "empty", "truncate", "error body", "unnamed"] = "400"
+    max_tokens: int | None = None  # of one text; a character is a token
+    over_tokens: tuple[int, str] = (413, "input must have less than {limit} tokens")
     empty_list: int = 0
     error_body: str = ""
     bad_vector: BadVector | None = None
@@ -178,6 +180,9 @@ class EmbedServer:
             return self._error(request, 400, f"cannot embed this: {faults.poisoned}")
         if faults.max_inputs is not None and len(texts) > faults.max_inputs:
             return self._too_many(request, body, texts)
+        if faults.max_tokens is not None and max(map(len, texts)) > faults.max_tokens:
+            status, words = faults.over_tokens
+            return self._error(request, status, words.format(limit=faults.max_tokens))
         if faults.error_body:
             return self._error(request, 200, faults.error_body)
         return None

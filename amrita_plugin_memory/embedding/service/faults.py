@@ -15,7 +15,7 @@ from amrita_plugin_memory.kernel.errors import EmbeddingUnavailable
 from amrita_plugin_memory.kernel.text import clean, cut, one_line
 
 Kind: TypeAlias = Literal[
-    "unreachable", "timeout", "busy", "server", "key", "missing", "moved", "request", "answer", "vectors"
+    "unreachable", "timeout", "busy", "server", "key", "missing", "moved", "request", "long", "answer", "vectors"
 ]
 
 _SENTENCES: Final[dict[Kind, str]] = {
@@ -27,6 +27,7 @@ _SENTENCES: Final[dict[Kind, str]] = {
     "missing": "嵌入服务 {base} 没有这个模型或接口（{status}{words}），请检查 EMBEDDING_MODEL_NAME 和 URL",
     "moved": "嵌入服务 {base} 要求转到别的地址（{status}），请把 EMBEDDING_MODEL_URL 改为最终地址",
     "request": "嵌入服务 {base} 拒绝了请求（{status}{words}），请检查 EMBEDDING_MODEL_NAME 等嵌入设置",
+    "long": "嵌入服务 {base} 说文本太长，缩短也不收（{status}{words}），请调小 EMBEDDING_MAX_CHARS，或换个嵌入模型",
     "answer": "嵌入服务 {base} 的应答不能用（{detail}），请检查 EMBEDDING_MODEL_URL 与 EMBEDDING_PROTOCOL 是否相配",
     "vectors": "嵌入服务 {base} 返回的向量不能用（{detail}），请换一个嵌入模型，或检查它的日志",
 }

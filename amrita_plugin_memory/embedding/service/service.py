@@ -21,7 +21,7 @@ from amrita_plugin_memory.kernel.errors import EmbeddingUnavailable
 from .breaker import Breaker
 from .faults import ServiceFault
 from .models import named, pick, same_model
-from .quirks import Quirks, lesson
+from .quirks import Quirks, lesson, too_long
 from .wire import Ask, Wire
 
 QUERY_SECONDS: Final = 8.0
@@ -81,9 +81,10 @@ class ServiceEmbedder:
 
     async def embed(self, texts: Sequence[str], *, purpose: Purpose, deadline: float | None = None) -> Matrix:
         """See the port; within ``deadline`` seconds in total, by default 8 for a query."""
-        prepared = prepare(texts, self._spec.max_chars)
+        limit = min(self._spec.max_chars, self._quirks.chars)
+        prepared = prepare(texts, limit)
         if prepared.cut:
-            _log.warning(cut_note(prepared.cut, self._spec.max_chars))
+            _log.warning(cut_note(prepared.cut, limit))
         if not prepared.texts:
             return np.zeros((0, self._dimension or 0), dtype=np.float32)
         seconds = deadline if deadline is not None else self._allowance(purpose, len(prepared.texts))
@@ -137,6 +138,8 @@ class ServiceEmbedder:
         merged = self._quirks.merged(learnt)
         if merged != self._quirks:
             _log.info("嵌入服务 %s 的脾气：%s", self._spec.base, merged)
+        if merged.chars < self._quirks.chars:
+            _log.warning(_short(self._spec, merged.chars))
         self._quirks = merged
 
     async def _fetch(self, texts: tuple[str, ...], quirks: Quirks, effort: Effort) -> tuple[Matrix, Quirks]:
@@ -144,10 +147,11 @@ class ServiceEmbedder:
         while True:
             if len(texts) > quirks.batch:
                 return await self._in_parts(texts, quirks, effort)
+            texts = tuple(text[: quirks.chars] for text in texts)
             try:
                 return await self._insist(texts, quirks, effort), quirks
             except ServiceFault as fault:
-                changed = lesson(quirks, fault, sent=len(texts))
+                changed = lesson(quirks, fault, sent=len(texts), longest=max(map(len, texts)))
                 if changed is None:
                     raise await self._explained(fault) from fault
                 quirks = changed
@@ -183,7 +187,9 @@ class ServiceEmbedder:
             raise ServiceFault(kind, base=self._spec.base, status=200, detail=bad.why) from bad
 
     async def _explained(self, fault: ServiceFault) -> EmbeddingUnavailable:
-        """A missing model is named together with what the server has."""
+        """A missing model is named together with what the server has, a bound on the length with its setting."""
+        if too_long(fault):
+            return ServiceFault("long", base=self._spec.base, status=fault.status, detail=fault.detail)
         if fault.kind != "missing":
             return fault
         try:
@@ -219,6 +225,8 @@ async def _together(calls: Sequence[Awaitable[Matrix]]) -> list[Matrix]:
 
 
 def _again(fault: ServiceFault, attempt: int, effort: Effort) -> bool:
+    if too_long(fault):
+        return False  # the same text stays too long
     if fault.kind in ("answer", "vectors"):
         return effort.doubtful and attempt == 1
     return fault.worth_retrying and attempt < effort.tries
@@ -228,6 +236,13 @@ def _pause(attempt: int, retry_after: float | None) -> float:
     first, longest = _PAUSES
     grown = min(first * 2 ** (attempt - 1), longest) * random.uniform(0.75, 1.25)  # noqa: S311 - jitter, not a secret
     return max(grown, retry_after or 0.0)
+
+
+def _short(spec: ServiceSpec, chars: int) -> str:
+    return (
+        f"嵌入服务 {spec.base} 收不下更长的文本，从此只用前 {chars} 字计算向量（原文完整保存，按字词仍可检索），"
+        "要每次都这样请设 EMBEDDING_MAX_CHARS"
+    )
 
 
 def _drifted(spec: ServiceSpec, now: int, before: int) -> str:

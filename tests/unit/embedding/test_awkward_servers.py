@@ -154,6 +154,50 @@ async def test_one_text_that_is_always_refused_teaches_nothing_about_the_endpoin
     await _good(embedder, server)
 
 
+LONG = "一段很长的记忆，" * 100  # 800 characters
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "over",
+    [
+        (413, "input must have less than {limit} tokens"),
+        (400, "maximum context length is {limit} tokens"),
+        (500, "input is too large to process. increase the physical batch size (current batch size: {limit})"),
+    ],
+)
+async def test_a_text_over_the_token_limit_is_cut_with_a_note_and_the_bound_is_remembered(
+    server: EmbedServer,
+    make: Maker,
+    protocol: ServiceProtocol,
+    over: tuple[int, str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server.faults.max_tokens, server.faults.over_tokens = 512, over
+    embedder = make(protocol)
+    rows = await embedder.embed(["短", LONG], purpose="passage")
+    reference = ngram_rows(["短", LONG[:400]], dimension=server.dimension, salt="bge-m3")
+    assert np.allclose(rows, reference, atol=1e-5)
+    assert (embedder.quirks.chars, embedder.quirks.batch) == (400, 32)
+    assert "EMBEDDING_MAX_CHARS" in caplog.text
+    before = len(server.batches)
+    await embedder.embed([LONG, "短", LONG], purpose="passage")
+    assert server.batches[before:] == [3]
+    assert "2 条文本超过 400 字" in caplog.text
+    assert make.pauses == []
+
+
+async def test_a_server_that_finds_every_text_too_long_is_given_up_with_the_setting_that_helps(
+    server: EmbedServer, make: Maker
+) -> None:
+    server.faults.max_tokens = 5
+    embedder = make()
+    with pytest.raises(EmbeddingUnavailable, match=r"太长.*less than 5 tokens.*请.*EMBEDDING_MAX_CHARS"):
+        await embedder.embed([LONG], purpose="passage")
+    assert embedder.quirks == first_way("openai", batch=32, dimensions=0)
+    await embedder.embed(["短"], purpose="passage")
+
+
 @BOTH
 async def test_an_empty_list_once_is_asked_again(server: EmbedServer, make: Maker, protocol: ServiceProtocol) -> None:
     server.faults.empty_list = 1

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from amrita_plugin_memory.embedding.service.faults import ServiceFault
+from amrita_plugin_memory.embedding.service.faults import ServiceFault, kind_of_status
 from amrita_plugin_memory.embedding.service.quirks import Quirks, lesson
 
 FRESH = Quirks(batch=64)
@@ -69,3 +69,50 @@ def test_a_missing_route_is_not_a_missing_model() -> None:
     model = ServiceFault("missing", base="http://e.example", status=404, detail='model "x" not found')
     assert lesson(FRESH, route, sent=1) == replace(FRESH, old_route=True)
     assert lesson(FRESH, model, sent=1) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("input must have less than 512 tokens", 413),
+        ("Input validation error: `inputs` must have less than 512 tokens. Given: 800", 413),
+        ("This model's maximum context length is 512 tokens. However, you requested 800 tokens", 400),
+        ("the input length exceeds the context length", 400),
+        ("input (800 tokens) is too large to process. increase the physical batch size (current batch size: 512)", 500),
+        ("输入文本过长，请缩短后重试", 400),
+        ("input 长度超限", 400),
+        ("Payload Too Large", 413),
+    ],
+)
+def test_a_text_that_is_too_long_is_halved_until_it_is_short_enough_to_blame_the_server(
+    words: str, status: int
+) -> None:
+    fault = ServiceFault(kind_of_status(status), base="http://e.example", status=status, detail=words)
+    quirks, longest, seen = FRESH, 800, list[int]()
+    while (changed := lesson(quirks, fault, sent=1, longest=longest)) is not None:
+        assert changed == replace(quirks, chars=changed.chars)
+        quirks, longest = changed, changed.chars
+        seen.append(longest)
+    assert seen == [400, 200, 100, 64]
+
+
+def test_the_longest_of_a_batch_is_shortened_and_the_batch_stays() -> None:
+    refusal = _refusal("maximum context length is 512 tokens")
+    assert lesson(FRESH, refusal, sent=20, longest=800) == replace(FRESH, chars=400)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Requested 310000 tokens, max 300000 tokens per request", "total tokens of the batch exceed 8192", "too large"],
+)
+def test_a_limit_of_the_whole_request_makes_smaller_batches_and_cuts_no_text(words: str) -> None:
+    changed = lesson(FRESH, _refusal(words, 413), sent=20, longest=800)
+    assert changed is not None
+    assert changed == replace(FRESH, batch=changed.batch)
+    assert changed.batch < 20
+
+
+@pytest.mark.parametrize("words", ["invalid token", "Invalid authentication token provided"])
+def test_a_token_that_is_a_key_shortens_nothing(words: str) -> None:
+    bare = replace(FRESH, encoding_format=False, dimensions=False)
+    assert lesson(bare, _refusal(words), sent=1, longest=800) is None
