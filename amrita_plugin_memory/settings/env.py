@@ -5,11 +5,12 @@ The published plugin spells ``EMBEDDING_PROCTOL``; that name stays, ``EMBEDDING_
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from amrita_plugin_memory.kernel.errors import ConfigInvalid
 
@@ -59,6 +60,21 @@ class EnvSettings(BaseSettings):
     def _case_does_not_matter(cls, value: object) -> object:
         return value.strip().lower() if isinstance(value, str) else value
 
+    @field_validator(
+        "vector_db_server", "vector_db_tenant", "vector_db_database", "embedding_model_url", "embedding_model_name",
+        "embedding_model_api_key", mode="before",
+    )  # fmt: skip
+    @classmethod
+    def _text_is_text(cls, value: object) -> object:
+        return _as_written(value)
+
+    @field_validator("vector_db_remote_headers", mode="before")
+    @classmethod
+    def _headers_are_text(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        return {name: _as_written(one) for name, one in cast("dict[object, object]", value).items()}
+
     @property
     def service_is_configured(self) -> bool:
         """True when the owner named an embedding service, rather than leaving the defaults."""
@@ -72,12 +88,28 @@ class EnvSettings(BaseSettings):
             ConfigInvalid: a value that cannot be used; the sentence names the variable, never the value.
 
         """
-        try:
-            return cls(_env_file=[f for f in env_files if f.is_file()])  # pyright: ignore[reportCallIssue]
-        except ValidationError as e:
-            raise ConfigInvalid(f".env 有误：{cls.problem(e)}") from e
+        return cls._made(_env_file=[f for f in env_files if f.is_file()])
 
-    @staticmethod
-    def problem(error: ValidationError) -> str:
-        """The first complaint as ``variable: reason``, without the value."""
-        return first_problem(error)
+    @classmethod
+    def of(cls, values: dict[str, object]) -> EnvSettings:
+        """The settings of values read elsewhere, by lower-case name; what is missing comes from the environment.
+
+        Raises:
+            ConfigInvalid: as ``read``.
+
+        """
+        return cls._made(**values)
+
+    @classmethod
+    def _made(cls, **given: object) -> EnvSettings:
+        try:
+            return cls(**given)  # pyright: ignore[reportArgumentType]
+        except ValidationError as e:
+            raise ConfigInvalid(f".env 有误：{first_problem(e, spelled=str.upper)}") from e
+        except SettingsError as e:  # of all our names only this one is read as JSON
+            raise ConfigInvalid(".env 有误：VECTOR_DB_REMOTE_HEADERS: 不是有效的 JSON") from e
+
+
+def _as_written(value: object) -> object:
+    """NoneBot reads values of `.env` as JSON where it can: a key of digits comes as a number. Take it back."""
+    return json.dumps(value) if value is None or isinstance(value, bool | int | float) else value

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from amrita_plugin_memory.kernel.complaints import first_complaint
 from amrita_plugin_memory.kernel.errors import ConfigInvalid
+
+# The host writes the file again from the model at every start: what we do not know must come out as it went in,
+# or who goes back to another version has lost its settings.
+_KEEPS_THE_REST: Final = ConfigDict(extra="allow")
+_PLACE: Final = re.compile(r"at line (\d+), column (\d+)")
 
 
 class SubconsciousSettings(BaseModel):
     """`[subconscious]`: the background cycle (L3)."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = _KEEPS_THE_REST
 
     enabled: bool = Field(default=False, description="是否启用离线巩固循环")
     target_user_id: str | list[str] = Field(default="", description="目标用户 QQ 号，可写多个；为空则不启动")
@@ -47,17 +55,20 @@ class SubconsciousSettings(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _numbers_are_accounts(cls, data: dict[str, Any]) -> dict[str, Any]:
+    def _numbers_are_accounts(cls, data: object) -> object:
+        if not isinstance(data, dict):
+            return data  # pydantic's own complaint says it better
         # People write QQ numbers without quotes; TOML then hands us integers.
-        given = data.get("target_user_id", "")
+        known = cast("dict[str, Any]", data)
+        given = known.get("target_user_id", "")
         plain = [str(x) for x in cast("list[object]", given)] if isinstance(given, list) else str(given)
-        return {**data, "target_user_id": plain}
+        return {**known, "target_user_id": plain}
 
 
 class RecallSettings(BaseModel):
     """`[recall]`: soft preferences of the search, off as measured best; none can hide the row that answers best."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = _KEEPS_THE_REST
 
     recency: float = Field(default=0.0, ge=0, le=0.1, description="越新的记忆越靠前的程度，0 为关闭")
     recency_half_life_days: float = Field(default=90.0, ge=1, description="新近程度每过多少天减半")
@@ -65,9 +76,9 @@ class RecallSettings(BaseModel):
 
 
 class FileSettings(BaseModel):
-    """The whole file. Unknown keys are kept out and never an error: files of the published plugin open as they are."""
+    """The whole file. Unknown keys are kept and never an error: files of other versions open and stay as they are."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = _KEEPS_THE_REST
 
     short_term_expiry_days: int = Field(default=7, ge=0, description="预留字段：记忆不会自动过期")
     long_term_expiry_days: int = Field(default=90, ge=0, description="预留字段：记忆不会自动过期")
@@ -88,13 +99,23 @@ class FileSettings(BaseModel):
             return cls.model_validate(tomllib.loads(path.read_text("utf-8-sig")))
         except FileNotFoundError:
             return cls()
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-            raise ConfigInvalid(f"配置文件 {path.name} 不是有效的 TOML：{e}") from e
+        except UnicodeDecodeError as e:
+            raise ConfigInvalid(f"配置文件 {path.name} 不是 UTF-8 编码，请另存为 UTF-8") from e
+        except tomllib.TOMLDecodeError as e:
+            raise ConfigInvalid(f"配置文件 {path.name} 不是有效的 TOML，请检查{_place(e)}") from e
         except ValidationError as e:
             raise ConfigInvalid(f"配置文件 {path.name} 有误：{first_problem(e)}") from e
 
 
-def first_problem(error: ValidationError) -> str:
-    """The first complaint of pydantic as ``field: reason``, without the value (it may be a secret)."""
-    item = error.errors(include_input=False, include_url=False)[0]
-    return f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
+def first_problem(error: ValidationError, *, spelled: Callable[[str], str] = str) -> str:
+    """The first complaint of pydantic as ``field: reason``, without the value (it may be a secret).
+
+    ``spelled`` writes the field's name as the owner knows it; what follows it (a key of a table) stays.
+    """
+    where, reason = first_complaint(error)
+    return f"{'.'.join((spelled(where[0]), *where[1:]))}: {reason}" if where else reason
+
+
+def _place(error: tomllib.TOMLDecodeError) -> str:
+    found = _PLACE.search(str(error))
+    return f"第 {found[1]} 行第 {found[2]} 列" if found else "文件的末尾"

@@ -84,9 +84,23 @@ def test_secrets_do_not_show_in_representations(monkeypatch):
 
 def test_a_bad_value_is_named_without_being_shown(monkeypatch):
     monkeypatch.setenv("VECTOR_DB_PORT", "sk-secret-in-the-wrong-place")
-    with pytest.raises(ConfigInvalid, match="vector_db_port") as caught:
+    with pytest.raises(ConfigInvalid, match="VECTOR_DB_PORT: 应为整数") as caught:
         EnvSettings.read()
     assert "sk-secret" not in str(caught.value)
+
+
+def test_headers_that_are_no_json_are_named_without_being_shown(monkeypatch):
+    monkeypatch.setenv("VECTOR_DB_REMOTE_HEADERS", '{"X-Token": sk-secret')
+    with pytest.raises(ConfigInvalid, match="VECTOR_DB_REMOTE_HEADERS: 不是有效的 JSON") as caught:
+        EnvSettings.read()
+    assert "sk-secret" not in str(caught.value)
+
+
+def test_a_file_of_another_encoding_is_refused_in_one_sentence(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_bytes("# 设置\n".encode("gbk"))
+    with pytest.raises(ConfigInvalid, match="请另存为 UTF-8"):
+        FileSettings.read(path)
 
 
 def test_the_file_of_the_published_plugin_opens(tmp_path):
@@ -96,6 +110,7 @@ def test_the_file_of_the_published_plugin_opens(tmp_path):
     )
     file = FileSettings.read(path)
     assert (file.per_session_memory_limit, file.subconscious.targets) == (100, ("10001",))
+    assert file.model_dump()["decay"] == {"enabled": True}
 
 
 def test_several_targets_may_be_written_as_a_list_or_with_commas():
@@ -110,6 +125,9 @@ def test_several_targets_may_be_written_as_a_list_or_with_commas():
         ("memo_max_chars = 5", "memo_max_chars"),
         ("= broken", "TOML"),
         ("[subconscious]\nmax_iterations=99", "max_iterations"),
+        ("subconscious = 3", "subconscious: 应为键值对象"),
+        ("recall = 3", "recall: 应为键值对象"),
+        ("a = [", "请检查文件的末尾"),
     ],
 )
 def test_a_bad_file_is_refused_in_one_sentence(tmp_path, text, why):
