@@ -9,11 +9,13 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from amrita.plugins.chat.config import config_manager
+from amrita.plugins.chat.utils.sql import make_uni_id
 
 from amrita_plugin_memory.app import L3Ports, MemoryApp, open_app
 from amrita_plugin_memory.commands import Commands
 from amrita_plugin_memory.kernel.clock import SystemClock, local_zone
 from amrita_plugin_memory.kernel.errors import AmritaMemoryError, Unavailable
+from amrita_plugin_memory.kernel.hostkeys import key_trouble
 from amrita_plugin_memory.ops.jobs.place import Place
 from amrita_plugin_memory.settings import FileSettings
 
@@ -22,7 +24,7 @@ from .l3.messenger import BotMessenger
 from .l3.reasoner import CoreReasoner
 from .l3.states import OrmStateStore
 from .l3.timer import SchedulerTimer
-from .settings import ConfigFile, config_dir, data_dir, read_env
+from .settings import config_dir, data_dir, open_file, read_env
 from .stores import OrmMemoStore
 
 _log = logging.getLogger("amrita_memory.host")
@@ -69,8 +71,10 @@ class Lifecycle:
     async def start(self) -> None:
         """Read the settings and open the services. A failure leaves the bot running and is said once, in the log."""
         try:
-            files = ConfigFile()
-            await files.safe_get_config()
+            trouble = key_trouble(make_uni_id)
+            if trouble is not None:
+                _log.error("[Memory] %s", trouble)
+            files = await open_file()
             await self._open(lambda: files.config)
         except AmritaMemoryError as e:
             self._why = f"记忆插件没有启动：{e}"
