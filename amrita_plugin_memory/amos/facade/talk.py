@@ -212,11 +212,14 @@ class TalkVerbs(Verbs):
         self.root.changed(layout.messages(scope), *map(PurePosixPath, archives))
 
     def _forget(self, scope: Scope) -> bool:
-        held = [*self.root.files.walk(layout.session_dir(scope))]
-        gone = self.root.sessions.forget(scope)
-        for path in held:
-            self.root.search.changed(path)
-        return gone
+        held, stable = [*self.root.files.walk(layout.session_dir(scope))], self.root.stable
+        said = stable.summary(scope)
+        try:
+            return self.root.sessions.forget(scope)
+        finally:  # a deletion that fails halfway has changed the prefix and the index all the same
+            stable.summary_changed(scope, said, stable.summary(scope))
+            for path in held:
+                self.root.search.changed(path)
 
     async def _write_summary(self, scope: Scope, change: Callable[[str], str]) -> None:
         await self._do("write", layout.summary(scope), self.root.stable.write_summary, scope, change)

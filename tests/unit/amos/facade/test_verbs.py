@@ -398,6 +398,18 @@ async def test_sessions_are_listed_and_forgotten(amos, heard):
     assert await amos.search("hotel") == []
 
 
+async def test_a_session_that_is_deleted_takes_its_summary_out_of_the_prefix_and_moves_the_version(amos):
+    await amos.add_turn("a", "x", "y")
+    await amos.replace_summary("b", "摘要")
+    version = await amos.cache_version()
+    await amos.delete_session("a")
+    assert await amos.cache_version() == version
+    await amos.delete_session("b")
+    assert await amos.cache_version() == version + 1
+    await amos.delete_session("b")
+    assert await amos.cache_version() == version + 1
+
+
 async def test_deferred_changes_are_on_the_disk_after_close(open_amos, tmp_path):
     amos = await open_amos()
     amos.handle.root.files.write_json(P("index.json"), {f"x{n}.md": {"keywords": ["y" * 50]} for n in range(2000)})
