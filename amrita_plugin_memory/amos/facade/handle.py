@@ -6,12 +6,13 @@ from amrita_plugin_memory.amos.ground import layout
 
 from .library import LibraryVerbs
 from .persona import PersonaVerbs
+from .reading import ReadVerbs
 from .services import ServiceVerbs
 from .talk import TalkVerbs
 from .workshop import InsightVerbs, ToolVerbs
 
 
-class Handle(TalkVerbs, PersonaVerbs, LibraryVerbs, ServiceVerbs, ToolVerbs, InsightVerbs):
+class Handle(TalkVerbs, PersonaVerbs, LibraryVerbs, ReadVerbs, ServiceVerbs, ToolVerbs, InsightVerbs):
     """All verbs for one scope. Immutable: handles of different users may be used at the same time."""
 
     __slots__ = ()

@@ -127,7 +127,7 @@ DOORS = {
         lambda a: a.list_archives(), lambda a: a.get_summary(), lambda a: a.get_soul(), lambda a: a.get_profile(),
         lambda a: a.get_workflow("w"), lambda a: a.list_workflows(), lambda a: a.get_knowledge("d", "e"), lambda a: a.list_knowledge(),
         lambda a: a.search("x"), lambda a: a.search_all("x"), lambda a: a.search_assets("x"), lambda a: a.list_by_tag("t"), lambda a: a.read_acl(),
-        lambda a: a.export_agent("x.amos"),
+        lambda a: a.export_agent("x.amos"), lambda a: a.read("amos://users/u1/profile"), lambda a: a.read("amos://knowledge/d/e"),
     ],
     "write": [
         lambda a: a.add_turn("a", "b"), lambda a: a.delete_turn("x"), lambda a: a.edit_turn("x", user="y"), lambda a: a.delete_session("s1"),
