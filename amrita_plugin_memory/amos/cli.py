@@ -146,6 +146,8 @@ def export_(output: Path, root: Path, actor: str | None, agent: str | None, as_j
     files = _open(root)
     result = _run("正在打包", PortabilityManager(files, Index(files)).export(output, actor, agent))
     text = f"已导出 {result.files} 个文件（{result.packed:,} 字节）：{result.path}\nsha256 {result.sha256}"
+    if result.trusted_only:
+        text += "\n这个包很大，导入时要加 --trusted"
     _show(dataclasses.asdict(result), text, as_json=as_json)
 
 
@@ -157,6 +159,7 @@ def export_(output: Path, root: Path, actor: str | None, agent: str | None, as_j
 @click.option("--dry-run", is_flag=True, help="只报告差异，不改动")
 @click.option("--trust-acl", is_flag=True, help="采用包里的权限文件")
 @click.option("--trust-tools", is_flag=True, help="保留工具的可执行状态（只用于自己的备份）")
+@click.option("--trusted", is_flag=True, help="不限制包的大小（只用于自己的备份）；文件名和链接照样检查")
 @_json_option
 def import_(package: Path, root: Path, mapping: tuple[str, ...], as_json: bool, **flags: bool) -> None:
     """Take a package in."""

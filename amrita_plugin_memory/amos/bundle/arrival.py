@@ -63,9 +63,9 @@ def read(
     """
     staging.mkdir(mode=0o700)
     arrived = Arrived(bulk.NewTree(staging, sync), entry_of)
-    gate = policy.Gate(options.limits, options.actor_mapping, options.trust_acl)
+    gate = policy.Gate(options.bounds, options.actor_mapping, options.trust_acl)
     try:
-        for member in stream.unpack(bulk.read_chunks(package), options.limits):
+        for member in stream.unpack(bulk.read_chunks(package), options.bounds):
             _take(arrived, gate, member, options)
     except FileNotFoundError:
         raise BundleError("找不到这个数据包，请核对路径") from None
@@ -85,7 +85,7 @@ def read(
 def _take(arrived: Arrived, gate: policy.Gate, member: stream.Member, options: ImportOptions) -> None:
     if member.kind != "file":
         if member.name.strip("./") or member.kind == "other":
-            policy.safe_parts(member.name, options.limits)
+            policy.safe_parts(member.name, options.bounds)
         if member.kind == "other":
             arrived.skipped[member.name] = "链接或特殊文件"
         return
@@ -141,8 +141,7 @@ def _drop_strangers_tasks(arrived: Arrived) -> None:
     actors = set(arrived.actors)
     for path in [path for path in arrived.paths if path.startswith("tasks/")]:
         data = (arrived.tree.root / path).read_bytes()
-        actor = rewrite.task_actor(data)
-        if actor is not None and actor not in actors:
+        if not rewrite.task_actors(data) <= actors:
             (arrived.tree.root / path).unlink()
             arrived.paths.remove(path)
             arrived.skipped[path] = "任务属于数据包以外的用户"

@@ -9,6 +9,7 @@ from amrita_plugin_memory.amos.errors import BundleError
 from amrita_plugin_memory.amos.ground import bulk, layout
 
 from . import policy, rewrite, stream
+from .limits import DEFAULT
 from .reports import ExportResult
 
 if TYPE_CHECKING:
@@ -42,40 +43,48 @@ class Export:
         self._entries = entries
         self._sums: dict[str, str] = {}
         self._size = 0
+        self._measure = stream.Measure(DEFAULT)
 
-    def write(self, target: Path) -> ExportResult:
-        """Write the package to ``target``, whole or not at all.
+    def write(self, target: Path, *, empty_ok: bool = False) -> ExportResult:
+        """Write the package to ``target``, whole or not at all; of any size, and it tells when that is beyond `Limits`.
 
         Raises:
-            BundleError: the user or agent to export does not exist.
+            BundleError: the user or agent to export does not exist; with ``empty_ok`` its package holds what is shared.
 
         """
-        self._check()
+        self._check(empty_ok)
         whole = hashlib.sha256()
 
         def hashed() -> Iterator[bytes]:
-            for chunk in stream.pack(self._members()):
+            for chunk in stream.pack(self._measured()):
                 whole.update(chunk)
+                self._measure.gave(len(chunk))
                 yield chunk
 
         target.parent.mkdir(parents=True, exist_ok=True)
         packed = bulk.write_new(target, hashed(), sync=self._files.sync)
-        return ExportResult(str(target), len(self._sums), self._size, packed, whole.hexdigest())
+        return ExportResult(str(target), len(self._sums), self._size, packed, whole.hexdigest(), not self._measure.fits)
 
-    def _check(self) -> None:
+    def _check(self, empty_ok: bool) -> None:
         selection = self._selection
         if selection.actor is None:
             return
         home = layout.user_dir(selection.actor)
         if selection.agent is not None:
             home = layout.agent_dir(selection.actor, selection.agent)
-        if not self._files.path(home).is_dir():
+        if not empty_ok and not self._files.path(home).is_dir():
             raise BundleError("要导出的用户或 Agent 不存在，请核对名称")
+
+    def _measured(self) -> Iterator[tuple[str, bytes, int]]:
+        for member in self._members():
+            self._measure.took(member[0], len(member[1]))
+            yield member
 
     def _members(self) -> Iterator[tuple[str, bytes, int]]:
         yield "./", b"", 0
         yield self._member("version.txt", PROTOCOL.encode(), 0)
-        yield self._member("manifest.json", self._root_file(layout.MANIFEST) or rewrite.formats.dump_json(MANIFEST), 0)
+        manifest = self._root_file(layout.MANIFEST) or rewrite.formats.dump_json(MANIFEST)
+        yield self._member("manifest.json", rewrite.outgoing("manifest.json", manifest, self._selection), 0)
         versions = self._root_file(layout.CACHE_VERSION) or b"{}"
         yield self._member("cache_version.txt", rewrite.versions(versions, self._selection), 0)
         for top in _FOLDERS:

@@ -11,13 +11,17 @@ from .limits import Limits
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What was written: where, how many files, bytes before and after packing, sha256 of the package."""
+    """What was written: where, how many files, bytes before and after packing, sha256 of the package.
+
+    ``trusted_only``: it is beyond the usual `Limits` and comes in with `ImportOptions.trusted` only.
+    """
 
     path: str
     files: int
     size: int
     packed: int
     sha256: str
+    trusted_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,9 @@ class ImportOptions:
 
     ``overwrite``: replace what differs (otherwise what is there stays). ``actor_mapping``: new names for users of the
     package. ``dry_run``: report only. ``trust_acl``: take its access lists. ``trust_tools``: its tools keep their
-    status and can be run (for one's own backup).
+    status and can be run (for one's own backup). ``trusted``: it may be of any size (for one's own backup as well); its
+    names and links are judged all the same. So whatever an export writes comes in: as it is, or when the export said
+    `ExportResult.trusted_only` with ``trusted``.
     """
 
     overwrite: bool = False
@@ -36,6 +42,12 @@ class ImportOptions:
     trust_tools: bool = False
     check_env_vars: bool = True
     limits: Limits = field(default_factory=Limits)
+    trusted: bool = False
+
+    @property
+    def bounds(self) -> Limits:
+        """The limits that hold."""
+        return self.limits.lifted() if self.trusted else self.limits
 
 
 @dataclass(frozen=True, slots=True)

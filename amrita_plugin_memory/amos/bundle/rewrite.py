@@ -34,7 +34,7 @@ def outgoing(path: str, data: bytes, selection: Selection) -> bytes:
     name = path.rpartition("/")[2]
     if name == "acl.json":
         return _own_list(data, selection.actor)
-    if name in ("metadata.json", "manifest.json") and "/" in path:
+    if name in ("metadata.json", "manifest.json"):
         return _own_author(data, selection.actor)
     return data
 
@@ -46,11 +46,8 @@ def versions(data: bytes, selection: Selection) -> bytes:
 
 
 def task_travels(data: bytes, selection: Selection) -> bool:
-    """True for a task of the user that is exported (its payload names the actor)."""
-    if selection.actor is None:
-        return True
-    payload = (formats.load_object(data) or {}).get("payload")
-    return isinstance(payload, dict) and cast("dict[str, Any]", payload).get("actor") == selection.actor
+    """True for a task that names the user who is exported and nobody else."""
+    return selection.actor is None or task_actors(data) == {selection.actor}
 
 
 def _whole_lines(data: bytes) -> bytes:
@@ -139,11 +136,12 @@ def mapped_scope(key: str, mapping: Mapping[str, str]) -> str:
     return mapping.get(actor, actor) + slash + agent
 
 
-def task_actor(data: bytes) -> str | None:
-    """The actor a task is for; None when its payload names none."""
-    payload = (formats.load_object(data) or {}).get("payload")
-    actor = cast("dict[str, Any]", payload).get("actor") if isinstance(payload, dict) else None
-    return actor if isinstance(actor, str) else None
+def task_actors(data: bytes) -> set[str]:
+    """Whom a task names: who gave it, and whom its payload is about; empty when neither is said."""
+    task = formats.load_object(data) or {}
+    payload = task.get("payload")
+    named = [task.get("actor"), cast("dict[str, Any]", payload).get("actor") if isinstance(payload, dict) else None]
+    return {actor for actor in named if isinstance(actor, str)}
 
 
 def _mapped_list(data: bytes, mapping: Mapping[str, str]) -> bytes:
@@ -163,6 +161,8 @@ def _mapped_task(data: bytes, mapping: Mapping[str, str]) -> bytes:
     task = formats.load_object(data)
     if task is None:
         return data
+    if isinstance(task.get("actor"), str):
+        task["actor"] = mapping.get(task["actor"], task["actor"])
     payload = task.get("payload")
     if isinstance(payload, dict):
         fields = cast("dict[str, Any]", payload)

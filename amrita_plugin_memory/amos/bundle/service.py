@@ -35,15 +35,18 @@ class PortabilityManager:
     index: IndexPort | None = None
     clock: Clock = field(default_factory=SystemClock)
 
-    async def export(self, target: Path | str, actor: str | None = None, agent: str | None = None) -> ExportResult:
+    async def export(
+        self, target: Path | str, actor: str | None = None, agent: str | None = None, *, empty_ok: bool = False
+    ) -> ExportResult:
         """Write a package of the whole root, of one user, or of one agent with what it reads of its user.
 
         Raises:
-            BundleError: no such user or agent.
+            BundleError: no such user or agent; with ``empty_ok`` there is only what is shared in the package.
             InvalidName: a name that cannot be one.
 
         """
-        return await asyncio.to_thread(self.export_now, Path(target), policy.Selection(actor, agent))
+        selection = policy.Selection(actor, agent)
+        return await asyncio.to_thread(lambda: self.export_now(Path(target), selection, empty_ok=empty_ok))
 
     async def import_bundle(self, package: Path | str, options: ImportOptions | None = None) -> ImportReport:
         """Take a package in, whole or not at all.
@@ -63,10 +66,10 @@ class PortabilityManager:
         """Finish imports that were killed while moving, and sweep those killed before; how many of both."""
         return await asyncio.to_thread(self.recover_now)
 
-    def export_now(self, target: Path, selection: policy.Selection) -> ExportResult:
+    def export_now(self, target: Path, selection: policy.Selection, *, empty_ok: bool = False) -> ExportResult:
         """`export`, blocking."""
         entries = self.index.entries() if self.index is not None else _stored_entries(self.files)
-        return Export(self.files, selection, entries).write(target)
+        return Export(self.files, selection, entries).write(target, empty_ok=empty_ok)
 
     def import_now(self, package: Path, options: ImportOptions) -> ImportReport:
         """`import_bundle`, blocking."""

@@ -25,7 +25,36 @@ _FILE: Final = b"0000600\0" + b"0000000\0" * 2  # mode, user, group
 _FOLDER: Final = b"0000700\0" + b"0000000\0" * 2
 _LATER: Final = bytes(100) + b"ustar\x0000" + bytes(64) + b"0000000\0" * 2
 _SUM_OF_LATER: Final = sum(_LATER)
+_IF_OWN: Final = "已拒绝，确是自己的备份时可加 --trusted 导入"
 _GZIP: Final = 31  # zlib's window size with a gzip header
+
+
+@dataclass(slots=True)
+class Measure:
+    """How big a package is that is being written, and whether `unpack` will take it within the limits."""
+
+    limits: Limits
+    members: int = 0
+    unpacked: int = 2 * BLOCK
+    packed: int = 0
+    fits: bool = True
+
+    def took(self, name: str, size: int) -> None:
+        """A member goes in."""
+        self.members += 1
+        heads = (
+            1 if len(name) * 4 <= 100 else 4
+        )  # a long name takes heads of its own; too many are counted, not too few
+        self.unpacked += heads * BLOCK + size + -size % BLOCK
+        self.fits = self.fits and size <= self.limits.file
+
+    def gave(self, size: int) -> None:
+        """Bytes of the package come out."""
+        self.packed += size
+        limits = self.limits
+        odd = self.unpacked > limits.ratio_after and self.unpacked > limits.ratio * self.packed
+        beyond = self.members > limits.members or self.unpacked > limits.total or self.packed > limits.compressed
+        self.fits = self.fits and not odd and not beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +175,14 @@ class _Gunzip:
         self._input = next(self.chunks, b"")
         self._came += len(self._input)
         if self._came > self.limits.compressed:
-            raise BundleError(f"数据包超过 {self.limits.compressed:,} 字节，已拒绝")
+            raise BundleError(f"数据包超过 {self.limits.compressed:,} 字节，{_IF_OWN}")
         return bool(self._input)
 
     def _check(self) -> None:
         if self._gave > self.limits.total:
-            raise BundleError(f"数据包解开后超过 {self.limits.total:,} 字节，已拒绝")
+            raise BundleError(f"数据包解开后超过 {self.limits.total:,} 字节，{_IF_OWN}")
         if self._gave > self.limits.ratio_after and self._gave > self.limits.ratio * self._came:
-            raise BundleError("数据包的压缩比异常，已拒绝")
+            raise BundleError(f"数据包的压缩比异常，{_IF_OWN}")
 
 
 def unpack(chunks: Iterator[bytes], limits: Limits) -> Iterator[Member]:
@@ -181,7 +210,7 @@ def unpack(chunks: Iterator[bytes], limits: Limits) -> Iterator[Member]:
             continue
         count += 1
         if count > limits.members:
-            raise BundleError(f"数据包里的文件超过 {limits.members:,} 个，已拒绝")
+            raise BundleError(f"数据包里的文件超过 {limits.members:,} 个，{_IF_OWN}")
         name, long_name = _decoded(long_name or _short_name(head)), None
         yield _member(stream, name, kind, size)
 
@@ -189,7 +218,7 @@ def unpack(chunks: Iterator[bytes], limits: Limits) -> Iterator[Member]:
 def _member(stream: _Gunzip, name: str, kind: bytes, size: int) -> Member:
     if kind in (b"0", b"\0", b"7") and not name.endswith("/"):
         if size > stream.limits.file:
-            raise BundleError(f"数据包里有文件超过 {stream.limits.file:,} 字节，已拒绝")
+            raise BundleError(f"数据包里有文件超过 {stream.limits.file:,} 字节，{_IF_OWN}")
         return Member(name, "file", _body(stream, size))
     if kind == b"5" or name.endswith("/"):
         return Member(name, "folder")

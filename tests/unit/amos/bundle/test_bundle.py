@@ -6,14 +6,25 @@ import json
 import os
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amrita_plugin_memory.amos.bundle import ImportOptions, ImportReport, Limits, PortabilityManager, merge, prefix
+from amrita_plugin_memory.amos import cli
+from amrita_plugin_memory.amos.bundle import (
+    ImportOptions,
+    ImportReport,
+    Limits,
+    PortabilityManager,
+    export,
+    merge,
+    prefix,
+)
 from amrita_plugin_memory.amos.errors import BundleError, ProtocolVersionError
 from amrita_plugin_memory.amos.ground import FileRoot
 from amrita_plugin_memory.amos.memory import Index
@@ -111,6 +122,14 @@ async def test_a_package_of_one_user_tells_no_other_users_id(home: Place, tmp_pa
     assert json.loads(found["cache_version.txt"]) == {"u1": 4, "u1/a": 2, "u1/b": 3}
     assert "tasks/pending/task_aa.json" in found
     assert not any(name.startswith(("logs", "acl", "events")) for name in found)
+
+
+async def test_a_package_of_one_user_does_not_name_the_author_of_the_root(home: Place, tmp_path: Path) -> None:
+    home.put("manifest.json", {**MANIFEST, "author": "u2"})
+    await home.bundles.export(tmp_path / "p.amos", "u1")
+    assert json.loads(members(tmp_path / "p.amos")["manifest.json"]) == MANIFEST
+    await home.bundles.export(tmp_path / "whole.amos")
+    assert json.loads(members(tmp_path / "whole.amos")["manifest.json"])["author"] == "u2"
 
 
 async def test_a_package_of_one_agent_holds_no_other_agent_and_no_session_of_the_user(
@@ -407,6 +426,99 @@ async def test_what_is_too_big_is_refused(away: Place, tmp_path: Path) -> None:
     with pytest.raises(BundleError):
         await away.bundles.import_bundle(sent, ImportOptions(limits=Limits(file=50)))
     assert away.paths() == []
+
+
+SMALL = Limits(compressed=1_000, total=5_000, file=1_000, members=5, ratio=1, ratio_after=10)
+
+
+async def test_what_compresses_well_is_exported_and_imported(home: Place, away: Place, tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "啊" * 190_000}] * 4
+    home.put("users/u1/sessions/s/messages.jsonl", "".join(json.dumps(t, ensure_ascii=False) + "\n" for t in turns))
+    result = await home.bundles.export(tmp_path / "p.amos", "u1")
+    assert not result.trusted_only
+    await away.bundles.import_bundle(tmp_path / "p.amos")
+    assert away.get("users/u1/sessions/s/messages.jsonl") == home.get("users/u1/sessions/s/messages.jsonl")
+
+
+async def test_a_package_beyond_the_limits_is_told_and_comes_in_when_it_is_trusted(
+    home: Place, away: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "DEFAULT", SMALL)
+    assert (await home.bundles.export(tmp_path / "p.amos", "u1")).trusted_only
+    with pytest.raises(BundleError, match="--trusted"):
+        await away.bundles.import_bundle(tmp_path / "p.amos", ImportOptions(limits=SMALL))
+    report = await away.bundles.import_bundle(tmp_path / "p.amos", ImportOptions(limits=SMALL, trusted=True))
+    assert "users/u1/profile.md" in report.added
+    assert away.load("users/u1/assets/tools/weather/metadata.json")["status"] == "draft"
+
+
+@pytest.mark.parametrize("limit", ["compressed", "total", "file", "members", "ratio"])
+async def test_every_limit_of_an_import_is_known_to_the_export(
+    home: Place, away: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    home.put("users/u1/knowledge/d/" + "长" * 80 + ".md", "啊" * 9_000)
+    tight = {"compressed": 900, "total": 25_000, "file": 26_999, "members": 10, "ratio": 5}
+    limits = replace(Limits(ratio_after=0, ratio=10**6), **{limit: tight[limit]})
+    monkeypatch.setattr(export, "DEFAULT", limits)
+    assert (await home.bundles.export(tmp_path / "p.amos", "u1")).trusted_only
+    with pytest.raises(BundleError):
+        await away.bundles.import_bundle(tmp_path / "p.amos", ImportOptions(limits=limits))
+
+
+def test_the_command_line_tells_of_a_big_package_and_takes_it_in(
+    home: Place, away: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "DEFAULT", SMALL)
+    sent, run = str(tmp_path / "p.amos"), CliRunner()
+    told = run.invoke(cli.amos, ["export", sent, "--root", str(home.root), "--actor", "u1"])
+    assert (told.exit_code, "--trusted" in told.output) == (0, True)
+    real, seen = PortabilityManager.import_now, []
+
+    def import_now(self: PortabilityManager, path: Path, options: ImportOptions) -> ImportReport:
+        seen.append(options.trusted)
+        return real(self, path, replace(options, limits=SMALL))
+
+    monkeypatch.setattr(PortabilityManager, "import_now", import_now)
+    into = ["import", sent, "--root", str(away.root)]
+    assert [run.invoke(cli.amos, [*into, *more]).exit_code for more in ([], ["--trusted"])] == [cli.FAILED, 0]
+    assert seen == [False, True]
+
+
+async def test_trust_in_the_size_is_no_trust_in_names(away: Place, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="不安全"):
+        await away.bundles.import_bundle(package(tmp_path / "p.amos", {"../x": "x"}), ImportOptions(trusted=True))
+
+
+@pytest.mark.parametrize(
+    ("task", "travels"),
+    [
+        ({"actor": "u1", "payload": {}}, True),
+        ({"actor": "u1", "payload": {"actor": "u1"}}, True),
+        ({"actor": "u2", "payload": {}}, False),
+        ({"actor": "u1", "payload": {"actor": "u2"}}, False),
+        ({"actor": "u2", "payload": {"actor": "u1"}}, False),
+        ({"payload": {}}, False),
+    ],
+)
+async def test_a_task_travels_with_the_user_who_gave_it(
+    home: Place, away: Place, tmp_path: Path, task: dict[str, Any], travels: bool
+) -> None:
+    home.put("tasks/pending/task_cc.json", {"type": "reflect", "status": "pending", **task})
+    await home.bundles.export(tmp_path / "p.amos", "u1")
+    assert ("tasks/pending/task_cc.json" in members(tmp_path / "p.amos")) is travels
+    if travels:
+        await away.bundles.import_bundle(tmp_path / "p.amos", ImportOptions(actor_mapping={"u1": "new"}))
+        stored = away.load("tasks/pending/task_cc.json")
+        assert (stored["actor"], stored["payload"].get("actor", "new")) == ("new", "new")
+
+
+@pytest.mark.parametrize("task", [{"actor": "victim", "payload": {"actor": "u1"}}, {"actor": "victim", "payload": {}}])
+async def test_a_task_that_names_a_stranger_anywhere_is_left_out(
+    away: Place, tmp_path: Path, task: dict[str, Any]
+) -> None:
+    files = {"users/u1/profile.md": "x", "tasks/pending/task_x.json": json.dumps({"type": "t", **task})}
+    await away.bundles.import_bundle(package(tmp_path / "p.amos", dict(files)))
+    assert away.get("tasks/pending/task_x.json") is None
 
 
 async def test_tasks_for_users_who_are_not_in_the_package_are_left_out(away: Place, tmp_path: Path) -> None:

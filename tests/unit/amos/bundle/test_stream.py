@@ -84,6 +84,11 @@ def test_two_hundred_megabytes_of_zeros_are_refused_long_before_they_are_unpacke
         read(stored, Limits(total=40 * 1024 * 1024), step=1_000_000)
 
 
+def test_a_hundred_thousand_small_files_are_within_the_limits() -> None:
+    packed = b"".join(stream.pack((f"{number}.md", b"x", 0) for number in range(100_000)))
+    assert sum(1 for _ in stream.unpack(iter([packed]), Limits())) == 100_000
+
+
 @pytest.mark.parametrize("harm", ["empty", "text", "torn", "flipped", "no end"])
 def test_a_damaged_package_is_refused(harm: str) -> None:
     whole = tar(("a", b"x" * 5000), ("b", b"y" * 5000))
