@@ -111,22 +111,26 @@ class ServiceVerbs(Verbs):
     ) -> str:
         """Queue a task for whatever handler is registered for its type; its id. A higher priority goes first.
 
+        It travels in the package of the handle's user, unless its payload names another ``actor``.
+
         Raises:
             TaskError: type or payload is not usable.
 
         """
         await self._may("write", self._home)
-        return await self.root.tasks.submit_task(type, payload, priority, delay=delay, run_at=run_at)
+        return await self.root.tasks.submit_task(
+            type, payload, priority, delay=delay, run_at=run_at, actor=self.scope.actor
+        )
 
     # -- packages -------------------------------------------------------------------------------------------------
 
     async def export_agent(self, output_path: str | Path) -> str:
         """Pack what is the handle's user's, or with an agent what that agent needs, as ``.amos``; the path written.
 
-        Nothing of other users is in it, their names neither.
+        Nothing of other users is in it, their names neither. A user of whom nothing is kept yet gets a package as well.
         """
         await self._may("read", self._home)
-        result = await self.root.bundles.export(output_path, self.scope.actor, self.scope.agent)
+        result = await self.root.bundles.export(output_path, self.scope.actor, self.scope.agent, empty_ok=True)
         await self._emit("bundleExported", {"files": result.files, "size": result.packed})
         return result.path
 

@@ -75,7 +75,7 @@ class TaskManager:
         self._handlers[type_name] = handler
         self._news.set()
 
-    async def submit_task(
+    async def submit_task(  # noqa: PLR0913 - each is a field of the task
         self,
         type_name: str,
         payload: Mapping[str, Any] | None = None,
@@ -86,6 +86,7 @@ class TaskManager:
         timeout: float = record.DEFAULT_TIMEOUT,  # noqa: ASYNC109 - a field of the task, not of this call
         max_attempts: int = record.DEFAULT_ATTEMPTS,
         retry_wait: float = record.FIRST_WAIT,
+        actor: str | None = None,
     ) -> str:
         """Queue a task; its id. A higher ``priority`` goes first.
 
@@ -98,6 +99,7 @@ class TaskManager:
             timeout: milliseconds one attempt may take; 0 is no limit.
             max_attempts: how often it is tried in all.
             retry_wait: seconds before the second attempt, doubled for each further one.
+            actor: the user who gives it, in whose package it travels; a key the reference implementation keeps.
 
         Raises:
             TaskError: something of that is not usable; nothing was queued.
@@ -116,6 +118,7 @@ class TaskManager:
             run_at=due.isoformat() if due else None,
             retry_wait=retry_wait,
             queued_ns=time.time_ns(),
+            extra={} if actor is None else {"actor": actor},
         )
         await asyncio.to_thread(self._queue.add, task)
         self._news.set()

@@ -1,6 +1,7 @@
 """The quick-start code of the protocol's document, as it is written there but for the name of the package."""
 
 import asyncio
+import tarfile
 
 import pytest
 from support.amos import shared_folder
@@ -49,16 +50,15 @@ def lines(text):
 def test_the_quick_start_runs_as_it_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"AMOS": AMOS}
-    exec(
-        CODE.replace("\n    await amos.export", "\n    await amos.add_turn('s', 'a', 'b')\n    await amos.export")
-        + "\n    await amos.close()\n    return messages, task_id, weather",
-        names,
-    )
+    exec(CODE + "\n    await amos.close()\n    return messages, task_id, weather", names)
     messages, task_id, weather = asyncio.run(names["main"]())
     assert [message["role"] for message in messages] == ["system", "user", "assistant", "user", "assistant", "user"]
     assert len(task_id) == 16
     assert not weather.ok
-    assert (tmp_path / "agent.amos").stat().st_size > 0
+    with tarfile.open(tmp_path / "agent.amos") as package:
+        names = package.getnames()
+    assert [name for name in names if task_id in name]
+    assert not [name for name in names if "zhangsan" in name]
     assert (tmp_path / "amos_root/users/user_zhangsan/agents/assistant/soul.md").exists()
 
 

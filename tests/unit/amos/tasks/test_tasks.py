@@ -59,6 +59,17 @@ async def test_a_task_runs_and_its_file_has_the_reference_keys(shop: Shop) -> No
     assert [event for event, _ in shop.told] == ["taskSubmitted", "taskCompleted"]
 
 
+async def test_who_gave_a_task_stands_in_its_file_to_the_end(shop: Shop) -> None:
+    manager = shop.manager()
+    manager.register_handler("reflect", lambda task: task.payload)
+    given = await manager.submit_task("reflect", {"x": 1}, actor="u1")
+    nobodys = await manager.submit_task("reflect")
+    assert await manager.run_once() == 2
+    done = shop.load("completed", given)
+    assert (done["actor"], done["result"]) == ("u1", {"x": 1})
+    assert "actor" not in shop.load("completed", nobodys)
+
+
 async def test_the_highest_priority_goes_first_then_the_oldest(shop: Shop) -> None:
     manager, order = shop.manager(max_workers=1), []
     manager.register_handler("t", lambda task: order.append(task.payload["n"]))
