@@ -57,21 +57,15 @@ class ReadableText(StableText):
 
     def while_listed(self, actor: str, change: Callable[[], None]) -> None:
         """Change what a user may read, and bump the scopes whose prefix reads differently afterwards."""
-        spoken = self._prefixes(actor)
+        spoken = {scope: self._parts(scope) for scope in self._readers(layout.user_dir(actor))}
         change()
-        now = self._prefixes(actor)
-        versions.bump(self.files, [scope for scope, texts in spoken.items() if texts != now.get(scope)])
+        versions.bump(self.files, [scope for scope, parts in spoken.items() if self._parts(scope) != parts])
 
-    def _prefixes(self, actor: str) -> dict[Scope, list[str]]:
-        """Of every scope of a user the prefixes of its sessions."""
-        return {
-            scope: [self.prefix(replace(scope, session=name)) for name in self._sessions(scope)]
-            for scope in self._readers(layout.user_dir(actor))
-        }
-
-    def _sessions(self, scope: Scope) -> list[str]:
-        held = self.files.dirs(layout.home_dir(scope) / "sessions")
-        return [scope.session, *filter(names.is_component, held)]
+    def _parts(self, scope: Scope) -> list[str]:
+        """All that the prefixes of a scope's sessions are made of."""
+        held = filter(names.is_component, self.files.dirs(layout.home_dir(scope) / "sessions"))
+        summaries = (self.summary(replace(scope, session=name)) for name in held)
+        return [self.soul(scope), self.profile(scope.actor), *summaries]
 
     def _text(self, path: PurePosixPath, actor: str) -> str:
         return (self.files.read_text(path) or "") if self.guard.check(str(path), "read", actor) else ""
