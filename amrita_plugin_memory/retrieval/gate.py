@@ -112,6 +112,15 @@ class GatedStore:
         async with self._gate(name).hold():
             yield
 
+    @asynccontextmanager
+    async def alone(self, name: str) -> AsyncGenerator[Collection]:
+        """The collection, with no other write to it in the body: for reading, and writing by what was read."""
+        inner = await self._inner.open(name)
+        assert inner is not None, "open() with create=True gives a collection"
+        gate = self._gate(name)
+        async with gate.hold():
+            yield inner
+
     def _gate(self, name: str) -> _Gate:
         return self._gates.setdefault(name, _Gate())
 

@@ -16,7 +16,7 @@ import numpy as np
 from amrita_plugin_memory.embedding.ports import Embedder, Matrix
 from amrita_plugin_memory.kernel.clock import Clock, SystemClock
 from amrita_plugin_memory.kernel.errors import EmbeddingUnavailable, SpaceMismatch
-from amrita_plugin_memory.vectordb.ports import Collection, Partition, Row, Scalar
+from amrita_plugin_memory.vectordb.ports import VECTORS_MISSING, Collection, Partition, Row, Scalar
 
 from .fingerprint import (
     DIMENSION,
@@ -139,6 +139,7 @@ class SpaceGuard:
             size = int(metadata.get(DIMENSION, 0))
             if not size or metadata.get(REBUILDING) != identity(await self._embedder.space()):
                 raise
+            await collection.annotate({VECTORS_MISSING: True})
             return np.zeros(size, dtype=np.float32)
         return (await self._embedder.embed([text], purpose="passage", deadline=PASSAGE_SECONDS))[0]
 

@@ -20,7 +20,13 @@ from amrita_plugin_memory.vectordb.torn.files import damaged
 pytestmark = [pytest.mark.timeout(240), pytest.mark.xdist_group("torn")]
 ROWS = 1_100  # Chroma saves its index at every thousandth
 MODEL = Light(dimension=16)
-CUTS = {"emptied": lambda data: b"", "halved": lambda data: data[: len(data) // 2], "cut by a byte": lambda d: d[:-1]}
+CUTS = {
+    "zeroed": lambda data: bytes(len(data)),
+    "zeroed from the middle": lambda d: d[: len(d) // 2].ljust(len(d), b"\0"),
+    "emptied": lambda data: b"",
+    "halved": lambda data: data[: len(data) // 2],
+    "cut by a byte": lambda d: d[:-1],
+}
 
 
 @asynccontextmanager
@@ -68,10 +74,15 @@ def tear(folder, name, how):
         ("header.bin", "emptied"),
         ("header.bin", "halved"),  # ends the process when Chroma gets to see it
         ("header.bin", "gone"),
+        ("header.bin", "zeroed"),
+        ("header.bin", "zeroed from the middle"),
         ("data_level0.bin", "cut by a byte"),
         ("data_level0.bin", "gone"),
         ("length.bin", "gone"),
         ("link_lists.bin", "gone"),
+        ("link_lists.bin", "emptied"),  # reads well, and the next save never comes back
+        ("link_lists.bin", "halved"),
+        ("link_lists.bin", "zeroed"),
         ("index_metadata.pickle", "emptied"),
         ("index_metadata.pickle", "halved"),
         ("index_metadata.pickle", "gone"),

@@ -147,7 +147,7 @@ def _fits(scan: _Scan, name: str) -> None:
         raise Corrupt(f"{name} 不是记忆备份（没有 ids）")
     if len(set(sizes)) > 1:
         raise Corrupt(f"备份文件 {name} 的 ids、documents、metadatas 长短不一，文件不完整")
-    if not sizes[0]:
+    if not sizes[0] and not scan.counts.get("memos") and not scan.counts.get("knowledge"):
         raise Corrupt(f"备份文件 {name} 里没有记忆，没有可恢复的内容")
 
 

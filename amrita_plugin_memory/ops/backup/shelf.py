@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import secrets
 from collections.abc import Collection as Several
+from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,6 +78,21 @@ def publish(part: Path, folder: Path, now: datetime) -> Path:
         part.unlink()
         return path
     raise NotFound("同一秒内的备份太多，请稍后再试")
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Generator[Path]:
+    """The same file under a name of ours, so that no pruning takes it away while it is read; blocking."""
+    own = path.with_name(f".part-{secrets.token_hex(6)}-restore")
+    try:
+        os.link(path, own)
+    except OSError:  # no hard links, or no right to make one here
+        own = path
+    try:
+        yield own
+    finally:
+        if own != path:
+            own.unlink(missing_ok=True)
 
 
 def surplus(folder: Path, *, keep: int, spare: Several[Path] = ()) -> list[Path]:

@@ -16,8 +16,9 @@ from amrita_plugin_memory.ops.upkeep.names import PENDING
 from amrita_plugin_memory.ops.upkeep.rebuild import Rebuild, Rebuilt, announce
 from amrita_plugin_memory.ops.upkeep.recover import recover
 from amrita_plugin_memory.ops.upkeep.vectors import Vectors
-from amrita_plugin_memory.retrieval import SpaceGuard
-from amrita_plugin_memory.vectordb.ports import Collection, Row
+from amrita_plugin_memory.retrieval import GatedStore, SpaceGuard
+from amrita_plugin_memory.retrieval.fingerprint import REBUILDING
+from amrita_plugin_memory.vectordb.ports import Row
 
 from .place import Place
 
@@ -92,11 +93,11 @@ async def heal(place: Place, name: str) -> int:
         bare = [row for row in page if row.vector is None or not row.vector.any()]
         found = await vectors.of([text_of(row) for row in bare])
         ready = [_with(row, vector) for row, vector in zip(bare, found, strict=True) if vector is not None]
-        await _update(collection, ready)
+        await _update(place.store, name, ready)
         healed += len(ready)
         left += len(bare) - len(ready)
     if not left:
-        await collection.annotate({PENDING: None})
+        await collection.annotate({PENDING: None, REBUILDING: None})
     return healed
 
 
@@ -104,11 +105,12 @@ def _with(row: Row, vector: object) -> Row:
     return replace(row, vector=vector)  # pyright: ignore[reportArgumentType]
 
 
-async def _update(collection: Collection, rows: list[Row]) -> None:
+async def _update(store: GatedStore, name: str, rows: list[Row]) -> None:
     if not rows:
         return
-    now = {row.id: row for row in await collection.get([row.id for row in rows])}
-    # A row that was edited or deleted meanwhile keeps what its writer gave it.
-    same = [row for row in rows if row.id in now and now[row.id].document == row.document]
-    if same:
-        await collection.update([replace(now[row.id], vector=row.vector) for row in same])
+    async with store.alone(name) as collection:
+        now = {row.id: row for row in await collection.get([row.id for row in rows])}
+        # A row that was edited or deleted meanwhile keeps what its writer gave it.
+        same = [row for row in rows if row.id in now and now[row.id].document == row.document]
+        if same:
+            await collection.update([replace(now[row.id], vector=row.vector) for row in same])

@@ -17,7 +17,7 @@ from amrita_plugin_memory.kernel.scope import UniId
 from amrita_plugin_memory.ops.backup.extras import INDEX, KNOWLEDGE, MEMOS, is_knowledge
 from amrita_plugin_memory.ops.backup.manifest import scope_of
 from amrita_plugin_memory.ops.backup.read import Checked, check, digest, pages
-from amrita_plugin_memory.ops.backup.shelf import Backup
+from amrita_plugin_memory.ops.backup.shelf import Backup, held
 from amrita_plugin_memory.ops.backup.stream import Json, elements
 from amrita_plugin_memory.ops.bot.database import MemoRecord, MemoTable
 from amrita_plugin_memory.ops.upkeep.rebuild import Rebuild, Rebuilt
@@ -58,8 +58,14 @@ async def restore(place: Place, path: Path, *, only: str = "", dry_run: bool = F
         Locked, StoreUnavailable: see ``reindex``.
 
     """
+    with held(path) as own:
+        return await _restore(place, path, own, only=only, dry_run=dry_run)
+
+
+async def _restore(place: Place, named: Path, path: Path, *, only: str, dry_run: bool) -> Restored:
+    """Restore from ``path``, which is what ``named`` was when it began."""
     wanted = chosen(only)
-    checked = await asyncio.to_thread(check, path)
+    checked = await asyncio.to_thread(check, named)
     if checked.collection not in ("", COLLECTION):
         raise InvalidInput(f"这份备份属于集合 {checked.collection[:60]}，不是记忆，不能恢复到这里")
     if not dry_run:
@@ -69,16 +75,20 @@ async def restore(place: Place, path: Path, *, only: str = "", dry_run: bool = F
     kept, replaced = await _standing(main, wanted)
     if dry_run or main is None:
         return Restored(checked, len(coming), kept, replaced)
-    if not coming:
+    if not coming and not checked.memos and not checked.knowledge:
         raise Corrupt("备份里没有符合条件的记忆，没有可恢复的内容")
-    backup = await back_up(place, reason="restore", spare={path}) if await main.count() else None
-    copies = await SpaceGuard(place.embedder).verdict(main) == "same"
-    source = _Source(main, path, wanted=wanted, coming=coming, copies=copies)
-    await asyncio.to_thread(source.name_job, only)
-    rebuilt = await Rebuild(place.store, COLLECTION, embedder=place.embedder, pace=place.pace, source=source).run()
+    backup = await back_up(place, reason="restore", spare={named})
+    rebuilt = await _facts(place, main, path, only=only, coming=coming) if coming else None
     memos = await asyncio.to_thread(_memos, place.memos, path, wanted) if place.memos else 0
     knowledge = 0 if only else await asyncio.to_thread(_knowledge, place.data_dir, path)
     return Restored(checked, len(coming), kept, replaced, backup, rebuilt, memos, knowledge)
+
+
+async def _facts(place: Place, main: Collection, path: Path, *, only: str, coming: frozenset[str]) -> Rebuilt:
+    copies = await SpaceGuard(place.embedder).verdict(main) == "same"
+    source = _Source(main, path, wanted=chosen(only), coming=coming, copies=copies)
+    await asyncio.to_thread(source.name_job, only)
+    return await Rebuild(place.store, COLLECTION, embedder=place.embedder, pace=place.pace, source=source).run()
 
 
 def chosen(only: str) -> Callable[[Row], bool]:

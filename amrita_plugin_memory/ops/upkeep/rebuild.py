@@ -179,7 +179,10 @@ class Rebuild:
         touched.difference_update(ids)
         for start in range(0, len(ids), PAGE):
             part = ids[start : start + PAGE]
-            await self._sync(await source.get(part), target, anew=True)
+            rows = await source.get(part)
+            if self._given is not None:  # rows of a backup are named without contents, and never change
+                rows = [row for row in rows if row.metadata]
+            await self._sync(rows, target, anew=self._given is None)
             await self._remove(source, target, part)
 
     async def _remove(self, source: Source, target: Collection, ids: Sequence[str]) -> None:

@@ -9,16 +9,34 @@ import sqlite3
 import struct
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from amrita_plugin_memory.vectordb.directory import ASIDE, index_id, reading
 
-_HEADER: Final = struct.Struct("<iQQQQ")  # of hnswlib: version, offset, room, elements, bytes an element, ...
-_HEADER_SIZE: Final = 100
+_HEADER: Final = struct.Struct("<iQQQQQQiIQQQdQ")  # as hnswlib writes it
 _STOP: Final = b"."  # the last byte of every whole pickle
 _INDEXES: Final = (
     "SELECT s.id, c.name FROM segments s JOIN collections c ON s.collection = c.id WHERE s.scope = 'VECTOR'"
 )
+
+
+class _Header(NamedTuple):
+    """``elements`` of ``width`` bytes each; ``links`` an element and level may have, ``near_links`` on the lowest."""
+
+    version: int
+    offset: int
+    room: int
+    elements: int
+    width: int
+    label_at: int
+    vector_at: int
+    level: int
+    entry: int
+    links: int
+    near_links: int
+    m: int
+    mult: float
+    ef: int
 
 
 def damaged(directory: Path) -> list[Path]:
@@ -49,11 +67,30 @@ def _fits(folder: Path) -> bool:
         return False
     if not header.is_file():
         return not names.is_file()
-    head = header.read_bytes()
-    if len(head) != _HEADER_SIZE:
+    raw = header.read_bytes()
+    if len(raw) != _HEADER.size:
         return False
-    version, _, _, elements, width = _HEADER.unpack_from(head)
-    return version != 1 or (data.is_file() and data.stat().st_size >= elements * width)
+    head = _Header(*_HEADER.unpack(raw))
+    if head.version > 1:
+        return True  # files of another version are not ours to judge
+    if head.version != 1 or not head.links or not head.near_links or (head.elements and head.entry >= head.elements):
+        return False
+    if not data.is_file() or data.stat().st_size < head.elements * head.width:
+        return False
+    return _links_fit(folder / "link_lists.bin", head)
+
+
+def _links_fit(path: Path, head: _Header) -> bool:
+    """Whether the lists of links end where the file ends: one for each element, its size before it."""
+    if not path.is_file():
+        return not head.elements
+    data, at, step = path.read_bytes(), 0, 4 * head.links + 4
+    for _ in range(head.elements):
+        size = int.from_bytes(data[at : at + 4], "little")
+        at += 4 + size
+        if size % step or at > len(data):
+            return False
+    return at == len(data)
 
 
 def _ends_whole(path: Path) -> bool:

@@ -1,6 +1,7 @@
 import json
 import stat
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from amrita_plugin_memory.ops.backup.stream import elements, events
 from amrita_plugin_memory.ops.backup.write import create
 from amrita_plugin_memory.ops.jobs.reindex import back_up
 from amrita_plugin_memory.ops.jobs.restore import restore
+from amrita_plugin_memory.vectordb import Row
 
 OLD, NEW = Light(model="old", dimension=32), Light(model="new", dimension=48)
 GROUP = "QQPlatform_Group_7"
@@ -278,3 +280,63 @@ def test_a_published_backup_reads_as_rows(tmp_path):
     found = list(rows(published(tmp_path)))
     assert [row.document for row in found] == ["喜欢乌龙茶", "养了一只猫"]
     assert found[0].metadata == {"user_id": "QQPlatform_Private_1", "scope": "user", "tags": "x"}
+
+
+async def test_a_backup_without_facts_brings_back_the_rest_and_takes_no_fact_away(tmp_path):
+    at = place(tmp_path, embedder=OLD)
+    knowledge = tmp_path / "knowledge" / "KNOWLEDGE_abc.md"
+    knowledge.parent.mkdir()
+    knowledge.write_text("# 旧", "utf-8")
+    await at.store.open(COLLECTION)
+    made = await back_up(at, reason="manual")
+    knowledge.write_text("# 后来写的", "utf-8")
+    await fill(at.store, [fact(i) for i in range(5)], OLD)
+    done = await restore(at, made.path)
+    assert (done.rows, done.knowledge, len(await contents(at.store))) == (0, 1, 5)
+    assert knowledge.read_text("utf-8") == "# 旧"
+
+
+async def test_what_a_restore_into_an_empty_store_overwrites_was_backed_up_before(tmp_path):
+    at = place(tmp_path, embedder=OLD)
+    knowledge = tmp_path / "knowledge" / "KNOWLEDGE_abc.md"
+    knowledge.parent.mkdir()
+    knowledge.write_text("# 后来写的", "utf-8")
+    path = published(tmp_path / "elsewhere", knowledge=[{"name": "knowledge/KNOWLEDGE_abc.md", "text": "# 旧"}])
+    done = await restore(at, path)
+    assert knowledge.read_text("utf-8") == "# 旧"
+    assert "后来写的" in done.backup.path.read_text("utf-8")
+
+
+async def test_a_backup_that_another_program_prunes_while_it_is_restored_comes_back_whole(tmp_path):
+    pruned = []
+
+    class Pruning(Light):
+        async def embed(self, texts, **options):
+            if not pruned and "喜欢乌龙茶" in texts:
+                pruned.append(path.unlink())
+            return await super().embed(texts, **options)
+
+    at = place(tmp_path, embedder=Pruning(model="old", dimension=32))
+    path = published(at.backups, knowledge=[{"name": "knowledge/KNOWLEDGE_abc.md", "text": "# 题"}])
+    done = await restore(at, path)
+    assert pruned
+    assert (done.rows, done.knowledge) == (2, 1)
+    assert not list(at.backups.glob(".part-*"))
+
+
+async def test_a_row_that_is_touched_during_a_restore_keeps_its_owner(tmp_path):
+    at = place(tmp_path, embedder=OLD)
+    path = published(tmp_path)
+    main = await fill(at.store, [fact(i) for i in range(3)], OLD)
+
+    class Touching(Light):
+        async def embed(self, texts, **options):
+            if "喜欢乌龙茶" in texts:
+                await main.add([Row("a" * 32, "x", {"user_id": "QQPlatform_Private_1"}, np.ones(32, np.float32))])
+                await main.delete(["a" * 32])
+            return await super().embed(texts, **options)
+
+    await restore(place(tmp_path, store=at.store, embedder=Touching(model="old", dimension=32)), path)
+    document, metadata, vector = (await contents(at.store))["a" * 32]
+    assert (document, metadata["user_id"]) == ("喜欢乌龙茶", "QQPlatform_Private_1")
+    assert vector.any()

@@ -7,7 +7,7 @@ from support.upkeep import Killed, Light, Mortal, contents, fact, fill, place, w
 
 from amrita_plugin_memory.facts import COLLECTION, Facts
 from amrita_plugin_memory.kernel.clock import ManualClock
-from amrita_plugin_memory.kernel.errors import EmbeddingUnavailable, Locked
+from amrita_plugin_memory.kernel.errors import EmbeddingUnavailable, Locked, SpaceMismatch
 from amrita_plugin_memory.kernel.scope import Caller, UniId
 from amrita_plugin_memory.ops.jobs.reindex import heal, reindex
 from amrita_plugin_memory.ops.upkeep.names import BUILDING, GENERATION, JOB, PENDING, STATE, aside_of, rebuild_of
@@ -275,6 +275,37 @@ async def test_rows_that_wait_for_a_vector_get_it_later(tmp_path):
     assert await heal(at, COLLECTION) == 1
     assert await whole_space(at.store, NEW)
     assert PENDING not in await collection.metadata()
+
+
+async def test_an_edit_made_while_vectors_are_brought_back_is_kept(tmp_path):
+    class Editing(Light):
+        async def embed(self, texts, **options):
+            vectors = await super().embed(texts, **options)
+            if "第 1 件要记住的事" in texts:
+                edit.append(asyncio.create_task(main.update([Row(fact(1).id, "改过的内容", fact(1).metadata)])))
+            return vectors
+
+    edit = []
+    at = place(tmp_path, embedder=Editing(model="old", dimension=32))
+    main = await fill(at.store, [fact(i) for i in range(3)], OLD)
+    await main.update([Row(fact(i).id, None, fact(i).metadata, np.zeros(32, np.float32)) for i in range(3)])
+    await main.annotate({PENDING: True})
+    await heal(at, COLLECTION)
+    await edit[0]
+    assert (await contents(at.store))[fact(1).id][0] == "改过的内容"
+
+
+async def test_a_fact_stored_for_a_rebuild_that_never_ended_gets_its_vector_when_the_old_model_is_back(tmp_path):
+    store = GatedStore(MemoryStore())
+    main = await fill(store, [fact(i) for i in range(3)], OLD)
+    await announce(main, NEW)
+    facts = Facts(store=store, embedder=NEW, recall=Recall(NEW), clock=ManualClock(), limit=lambda: 50)
+    await main.annotate({PENDING: None})
+    await facts.remember(Caller(UniId.private(1)), scope="user", content="重建没有做完时说的")
+    assert await heal(place(tmp_path, store=store, embedder=OLD), COLLECTION) == 1
+    assert await whole_space(store, OLD)
+    with pytest.raises(SpaceMismatch):  # nobody rebuilds any more, so nothing is promised to the other model
+        await facts.remember(Caller(UniId.private(1)), scope="user", content="后来说的")
 
 
 async def test_killed_at_any_change_of_the_store_the_next_run_finds_every_fact_once(tmp_path):
