@@ -17,6 +17,7 @@ from amrita_plugin_memory.kernel.clock import SystemClock, local_zone
 from amrita_plugin_memory.kernel.errors import AmritaMemoryError, Unavailable
 from amrita_plugin_memory.kernel.hostkeys import key_trouble
 from amrita_plugin_memory.ops.jobs.place import Place
+from amrita_plugin_memory.ops.jobs.startup import until_known
 from amrita_plugin_memory.settings import FileSettings
 
 from .checkin import check, is_waited_for, place_of
@@ -122,8 +123,9 @@ class Lifecycle:
         self._app = app
 
     async def _settle(self, app: MemoryApp, place: Place) -> None:
-        await check(place)
+        checked = await check(place)
         await self._repair(app)
+        await until_known(checked, lambda: check(place), sleep=asyncio.sleep)
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside the reply; a failure is logged and disturbs nobody."""

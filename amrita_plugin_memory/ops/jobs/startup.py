@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 from typing import Final, Literal, TypeAlias
 
 from amrita_plugin_memory.facts import COLLECTION
@@ -37,6 +38,7 @@ PARAGRAPH: Final = (
     "要用现在的模型重建：停止机器人后运行 `ambot memory reindex`，"
     "或在 .env 设 EMBED_MISMATCH_POLICY=auto 后重启；要继续用原来的模型：把 EMBEDDING_* 改回去。"
 )
+_PAUSES: Final = (60.0, 120.0, 300.0, 600.0, 1800.0)  # seconds
 _ANOTHER: Final = "嵌入模型与建立记忆库时不同（EMBED_MISMATCH_POLICY={policy}）"
 
 
@@ -51,6 +53,21 @@ class CheckedIn:
     states: dict[str, State] = field(default_factory=dict[str, State])
     said: tuple[str, ...] = ()
     moved: Moved | None = None
+
+
+async def until_known(
+    checked: CheckedIn, check: Callable[[], Awaitable[CheckedIn]], *, sleep: Callable[[float], Awaitable[None]]
+) -> CheckedIn:
+    """Check again, ever more rarely, while a service or store that was down kept the check from its end.
+
+    The bot and its embedding service often boot together: what the policy asks for happens when the service is there.
+    """
+    for pause in chain(_PAUSES, repeat(_PAUSES[-1])):
+        if "unknown" not in checked.states.values():
+            break
+        await sleep(pause)
+        checked = await check()
+    return checked
 
 
 def must_wait(place: Place, *, tty: bool) -> bool:

@@ -9,7 +9,7 @@ from amrita_plugin_memory.facts import COLLECTION, Facts
 from amrita_plugin_memory.kernel.clock import ManualClock
 from amrita_plugin_memory.kernel.errors import SpaceMismatch
 from amrita_plugin_memory.ops.backup.shelf import listed
-from amrita_plugin_memory.ops.jobs.startup import action, check_in, must_wait
+from amrita_plugin_memory.ops.jobs.startup import action, check_in, must_wait, until_known
 from amrita_plugin_memory.ops.upkeep.names import rebuild_of
 from amrita_plugin_memory.retrieval import Recall
 from amrita_plugin_memory.retrieval.fingerprint import PROBE, PROBE_TEXT, stamp
@@ -117,6 +117,23 @@ async def test_a_service_that_is_down_ends_the_check_in_words_and_not_in_an_erro
     checked = await check_in(at)
     assert (checked.states[COLLECTION], checked.load) == ("unknown", True)
     assert set(await contents(at.store)) == {fact(1).id}
+
+
+async def test_a_service_that_comes_late_still_gets_what_the_policy_asks_for(tmp_path):
+    at = place(tmp_path, embedder=Light(model="new", dimension=32), embed_mismatch_policy="auto")
+    await fill(at.store, [fact(i) for i in range(5)], Light(model="old", dimension=64))
+    at.embedder.down = True
+    waited = []
+
+    async def sleep(seconds):
+        waited.append(seconds)
+        at.embedder.down = len(waited) < 3
+
+    found = await until_known(await check_in(at), lambda: check_in(at), sleep=sleep)
+    assert found.states[COLLECTION] == "rebuilt"
+    assert waited == sorted(waited) and len(waited) == 3
+    at.embedder.down = False
+    assert await whole_space(at.store, at.embedder)
 
 
 async def test_data_of_the_published_plugin_with_the_same_settings_gets_our_marks(tmp_path):
