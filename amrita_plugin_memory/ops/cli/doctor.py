@@ -14,6 +14,7 @@ from amrita_plugin_memory.ops.backup.read import check
 from amrita_plugin_memory.ops.backup.shelf import listed
 from amrita_plugin_memory.ops.bot.findings import Finding, find_all
 from amrita_plugin_memory.ops.bot.folder import BotFolder
+from amrita_plugin_memory.ops.upkeep.names import PENDING
 from amrita_plugin_memory.vectordb.peek import Glance, peek, writer
 from amrita_plugin_memory.vectordb.torn.files import damaged
 
@@ -80,6 +81,13 @@ def _contents(folder: BotFolder, glances: list[Glance], *, where: str = "") -> l
         found = [Finding("嵌入指纹", "fail", "记忆库是用另一个嵌入模型建立的", mend)]
     else:
         found = [Finding("记忆库", "ok", f"{where}{facts.rows} 条")]
+    base = by_name.get(folder.file.subconscious.knowledge_collection_name)
+    if standing(folder, base).state == "different":
+        found.append(
+            Finding("知识库指纹", "fail", "知识库是用另一个嵌入模型建立的", "停止机器人后运行 ambot memory reindex")
+        )
+    if any(glance.metadata.get(PENDING) for glance in (facts.glance, base) if glance is not None):
+        found.append(Finding("向量", "warn", "有些记忆还没有向量，暂时只按字词找到", "启动机器人会补上"))
     if any(name.endswith(("__rebuild", "__old")) and glance.rows for name, glance in by_name.items()):
         found.append(Finding("重建", "warn", "有一次没有做完", "停止机器人后运行 ambot memory reindex 会接着做"))
     return found

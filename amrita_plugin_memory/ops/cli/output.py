@@ -104,8 +104,12 @@ class Output:
         text = json.dumps(envelope, ensure_ascii=False, default=str)
         if self.file is None:
             sys.stdout.write(text + "\n")
-        else:
+            return
+        try:
             self.file.write_text(text + "\n", "utf-8")
+        except OSError:
+            sys.stdout.write(text + "\n")  # the result of work that was done must not be lost with the place for it
+            sys.stderr.write(f"写不进 {self.file}，结果已输出到标准输出，请检查路径和权限\n")
 
 
 def _line(progress: Progress) -> str:

@@ -139,7 +139,7 @@ def _data(folder: BotFolder, standings: tuple[Standing, Standing], actions: list
         "collection": NAME,
         "exists": facts.glance is not None,
         "rows": facts.rows,
-        "partitions": len(facts.glance.partitions) if facts.glance else 0,
+        "partitions": len(facts.glance.partitions) if facts.glance and env.vector_db_type == "local" else None,
         "scopes": _scopes(facts.glance.partitions if facts.glance else {}),
         "top": _top(facts.glance.partitions if facts.glance else {}),
         "state": facts.state,
@@ -188,7 +188,10 @@ def _text(data: dict[str, Any]) -> str:
     space = data["recorded"]
     made = f"{space['protocol']} · {space['model']} · {space['dimension'] or '?'} 维" if space else "（还没有记录）"
     scopes, backups, running = data["scopes"], data["backups"], data["running"]
-    rows = f"{data['rows']} 条，{data['partitions']} 个分区（个人 {scopes['user']}，群 {scopes['group']}）"
+    if data["store"] == "remote":
+        rows = f"{data['rows']} 条（远程库，分区没有统计，可用 stats 查看）"
+    else:
+        rows = f"{data['rows']} 条，{data['partitions']} 个分区（个人 {scopes['user']}，群 {scopes['group']}）"
     configured = f"{data['configured']['protocol']} · {data['configured']['model']} {data['configured']['url']}"
     newest = f"，最新 {backups['newest']}" if backups["newest"] else ""
     bot = "（远程库，不知道）" if running is None else "在运行" if running else "没有运行"

@@ -139,6 +139,8 @@ async def _bordered(place: Place, name: str, confirm: Confirm | None) -> tuple[S
         verdict = await settled(SpaceGuard(place.embedder), collection)
         if verdict == "empty":
             await SpaceGuard(place.embedder).claim(collection)
+            if name == COLLECTION:
+                await collection.annotate({KEY_VERSION: KEYS_NOW})  # what will be stored has the keys of today
             return "empty", [], True
         if verdict == "same":
             healed = await heal(place, name)
