@@ -36,6 +36,11 @@ class Place:
         return self.data_dir / "backups"
 
     @property
+    def is_shared(self) -> bool:
+        """Whether other programs may write to the store meanwhile: a server has no lock of ours."""
+        return self.env.vector_db_type == "remote"
+
+    @property
     def collections(self) -> tuple[str, str]:
         """The collections that carry a fingerprint: facts, and knowledge."""
         return COLLECTION, self.knowledge

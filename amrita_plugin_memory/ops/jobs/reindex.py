@@ -45,7 +45,9 @@ async def reindex(place: Place, name: str) -> Rebuilt | None:
     if name == COLLECTION:
         await back_up(place, reason="reindex")
     text_of = await asyncio.to_thread(place.text_of(name))
-    return await Rebuild(place.store, name, embedder=place.embedder, pace=place.pace, text_of=text_of).run()
+    return await Rebuild(
+        place.store, name, embedder=place.embedder, pace=place.pace, text_of=text_of, shared=place.is_shared
+    ).run()
 
 
 async def back_up(place: Place, *, reason: str, spare: Several[Path] = ()) -> Backup | None:

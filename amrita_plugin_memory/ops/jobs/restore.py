@@ -88,7 +88,9 @@ async def _facts(place: Place, main: Collection, path: Path, *, only: str, comin
     copies = await SpaceGuard(place.embedder).verdict(main) == "same"
     source = _Source(main, path, wanted=chosen(only), coming=coming, copies=copies)
     await asyncio.to_thread(source.name_job, only)
-    return await Rebuild(place.store, COLLECTION, embedder=place.embedder, pace=place.pace, source=source).run()
+    return await Rebuild(
+        place.store, COLLECTION, embedder=place.embedder, pace=place.pace, source=source, shared=place.is_shared
+    ).run()
 
 
 def chosen(only: str) -> Callable[[Row], bool]:

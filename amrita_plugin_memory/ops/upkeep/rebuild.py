@@ -69,7 +69,10 @@ class Pace:
 
 
 class Rebuild:
-    """One rebuild of the collection ``name``. Use ``run`` once."""
+    """One rebuild of the collection ``name``. Use ``run`` once.
+
+    ``shared``: other programs may write to the same store, unseen by the gate; what they changed is looked for.
+    """
 
     def __init__(
         self,
@@ -80,8 +83,10 @@ class Rebuild:
         pace: Pace,
         source: Source | None = None,
         text_of: TextOf = document_of,
+        shared: bool = False,
     ) -> None:
         self._store = store
+        self._shared = shared
         self._name = name
         self._guard = SpaceGuard(embedder)
         self._embedder = embedder
@@ -150,17 +155,32 @@ class Rebuild:
 
     async def _settle(self, source: Source, target: Collection, touched: set[str]) -> None:
         """Bring in what changed during the long pass, while others go on writing."""
-        async for page in target.pages():
-            await self._remove(source, target, [row.id for row in page])
+        await self._drop_gone(source, target)
         for _ in range(_PASSES):
             if not touched:
-                return
+                break
             await self._catch_up(source, target, touched)
+        if self._shared:
+            await self._compare(source, target)
+
+    async def _compare(self, source: Source, target: Collection) -> None:
+        """Bring in what programs changed that nobody heard of: row by row, only what differs costs an embedding."""
+        resumed = self._resumed
+        async for page in source.pages(PAGE):
+            await self._sync(page, target)
+        self._resumed = resumed
+        await self._drop_gone(source, target)
+
+    async def _drop_gone(self, source: Source, target: Collection) -> None:
+        async for page in target.pages():
+            await self._remove(source, target, [row.id for row in page])
 
     async def _replace(self, source: Source, main: Collection, target: Collection, touched: set[str]) -> None:
         """The moment of the swap: no write to the old collection in here, and none is missed."""
         async with self._store.hold(self._name):
             await self._catch_up(source, target, touched)
+            if self._shared:
+                await self._compare(source, target)
             if self._given is None and await main.count() != await target.count():
                 raise StoreUnavailable(
                     "重建期间有别的程序在写同一个记忆库，没有替换，请停止其他机器人后再运行 ambot memory reindex"

@@ -17,6 +17,7 @@ from amrita_plugin_memory.retrieval import GatedStore, Recall, SpaceGuard
 from amrita_plugin_memory.vectordb import MemoryStore, Row
 
 OLD, NEW = Light(model="old", dimension=32), Light(model="new", dimension=48)
+OLD_VECTOR = np.ones(32, dtype=np.float32)
 
 
 def only_main(names):
@@ -173,6 +174,32 @@ async def test_a_fact_that_waited_for_the_swap_gets_a_vector_of_the_new_model(di
     assert {"换模型时说的话", "换模型时改的话"} <= texts
     assert len(texts) == 11
     assert await whole_space(store, new)
+
+
+async def test_what_another_program_does_to_a_server_meanwhile_is_in_the_result(tmp_path):
+    """Its writes pass another gate; the number of rows is the same before and after, so that counting tells nothing."""
+    inner, done = MemoryStore(), []
+
+    class Meddling(Light):
+        async def embed(self, texts, **options):
+            if not done and "第 9 件要记住的事" in texts:
+                done.append(True)
+                other = await GatedStore(inner).open(COLLECTION)
+                await other.update([Row(fact(0).id, "我已经搬到成都了", fact(0).metadata, OLD_VECTOR)])
+                await other.delete([fact(1).id])
+                await other.add([Row(fact(99).id, "后来说的", fact(99).metadata, OLD_VECTOR)])
+            return await super().embed(texts, **options)
+
+    new = Meddling(model="new", dimension=48)
+    at = place(tmp_path, store=GatedStore(inner), embedder=new, vector_db_type="remote")
+    await fill(at.store, [fact(i) for i in range(10)], OLD)
+    await reindex(at, COLLECTION)
+    assert done
+    found = await contents(at.store)
+    assert found[fact(0).id][0] == "我已经搬到成都了"
+    assert fact(1).id not in found
+    assert found[fact(99).id][0] == "后来说的"
+    assert await whole_space(at.store, new)
 
 
 async def test_two_reindexes_at_once_are_refused(tmp_path):
