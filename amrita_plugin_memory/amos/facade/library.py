@@ -132,20 +132,21 @@ class LibraryVerbs(Verbs):
     async def search(self, query: str, top_k: int = 5, options: SearchOptions | None = None) -> list[SearchHit]:
         """Memory that answers ``query``, best first."""
         await self._may("read", self._home)
-        return await self.root.search.search(self.scope, query, top_k, options)
+        return await self._hits(lambda k: self.root.search.search(self.scope, query, k, options), top_k)
 
     async def search_all(self, query: str, top_k: int = 5, options: SearchOptions | None = None) -> list[SearchAllHit]:
         """Memory, archives and assets that answer ``query``, best first."""
         await self._may("read", self._home)
-        return await self.root.search.search_all(self.scope, query, top_k, options)
+        return await self._hits(lambda k: self.root.search.search_all(self.scope, query, k, options), top_k)
 
     async def search_assets(
         self, query: str, asset_type: str | None = None, top_k: int = 5, *, include_deprecated: bool = False
     ) -> list[SearchAllHit]:
         """Tools, pages and apps that answer ``query``, best first."""
         await self._may("read", self._home / "assets")
-        return await self.root.search.search_assets(
-            self.scope, query, asset_type, top_k=top_k, include_deprecated=include_deprecated
+        search = self.root.search.search_assets
+        return await self._hits(
+            lambda k: search(self.scope, query, asset_type, top_k=k, include_deprecated=include_deprecated), top_k
         )
 
     async def reindex(self) -> int:

@@ -7,12 +7,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Any
 
 from amrita_plugin_memory.amos.ground import layout
 from amrita_plugin_memory.amos.prompt import Retrieve
-from amrita_plugin_memory.amos.search import RetrieveOptions, SearchHit, render
-from amrita_plugin_memory.amos.search.hits import MAX_TOP_K
+from amrita_plugin_memory.amos.search import RetrieveOptions, render
 from amrita_plugin_memory.amos.types import CompressResult, PromptMessage
 from amrita_plugin_memory.kernel.clock import iso_seconds
 from amrita_plugin_memory.kernel.errors import AmritaMemoryError, InvalidInput, NotFound
@@ -20,7 +19,6 @@ from amrita_plugin_memory.kernel.scope import Scope
 
 from .verbs import Verbs, checked, with_session
 
-MORE: Final = 8  # times as many hits are looked up when some of the last ones may not be read
 log = logging.getLogger("amrita_memory.amos")
 
 
@@ -181,25 +179,15 @@ class TalkVerbs(Verbs):
     def _finder(self, options: RetrieveOptions) -> Retrieve:
         async def find(scope: Scope, said: str) -> str | None:
             try:
-                return render(await self._retrieved(scope, said, options), options.inject_mode)
+                found = await self._hits(
+                    lambda k: self.root.search.retrieve(scope, said, replace(options, top_k=k)), options.top_k
+                )
+                return render(found, options.inject_mode)
             except (AmritaMemoryError, OSError) as error:
                 log.warning("prompt without retrieval: %s", type(error).__name__)
                 return None
 
         return find
-
-    async def _retrieved(self, scope: Scope, said: str, options: RetrieveOptions) -> list[SearchHit]:
-        """Hits that may be read. Where others stood among the best, more are looked up to take their place."""
-        wish = options
-        while True:
-            found = await self.root.search.retrieve(scope, said, wish)
-            allowed = await asyncio.to_thread(self._allowed, found)
-            if len(allowed) >= options.top_k or len(found) < wish.top_k or wish.top_k >= MAX_TOP_K:
-                return allowed[: options.top_k]
-            wish = replace(wish, top_k=min(MORE * wish.top_k, MAX_TOP_K))
-
-    def _allowed(self, found: list[SearchHit]) -> list[SearchHit]:
-        return [hit for hit in found if self._can("read", hit.path)]
 
     async def _compressed(self, scope: Scope, result: CompressResult) -> None:
         self.root.changed(layout.messages(scope), layout.summary(scope))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 from amrita_plugin_memory.amos.acl import Action
 from amrita_plugin_memory.amos.errors import ACLDeniedError
 from amrita_plugin_memory.amos.ground import layout
+from amrita_plugin_memory.amos.search import SearchAllHit, SearchHit
+from amrita_plugin_memory.amos.search.hits import MAX_TOP_K
 from amrita_plugin_memory.kernel.errors import InvalidInput, LimitReached, shorten
 from amrita_plugin_memory.kernel.scope import Scope
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
+_Hit = TypeVar("_Hit", SearchHit, SearchAllHit)
+_MORE: Final = 8  # times as many are asked for when some may not be read
 MAX_CONTENT: Final = 1_000_000  # characters of a soul, profile, workflow or knowledge entry
 
 
@@ -71,6 +75,19 @@ class Verbs:
             return work(*args, **kw)
 
         return await asyncio.to_thread(permitted)
+
+    async def _hits(self, ask: Callable[[int], Awaitable[list[_Hit]]], top_k: int) -> list[_Hit]:
+        """Hits that may be read. Where others stood among the best, more are asked for to take their place."""
+        wish = top_k
+        while True:
+            found = await ask(wish)
+            allowed = await asyncio.to_thread(self._seen, found)
+            if len(allowed) >= top_k or len(found) < wish or wish >= MAX_TOP_K:
+                return allowed[:top_k]
+            wish = min(_MORE * wish, MAX_TOP_K)
+
+    def _seen(self, found: list[_Hit]) -> list[_Hit]:
+        return [hit for hit in found if self._can("read", hit.path)]
 
     async def _emit(self, event: str, payload: Mapping[str, Any] | None = None) -> None:
         who = {"actor": self.scope.actor} | ({"agent": self.scope.agent} if self.scope.agent else {})

@@ -96,6 +96,16 @@ async def test_hits_that_may_not_be_read_make_room_for_those_that_may(amos):
     assert "secret" not in found
 
 
+async def test_no_search_shows_a_line_of_what_may_not_be_read(amos):
+    for number in range(9):
+        await amos.add_knowledge("secret", f"e{number}", "西湖酒店 酒店 酒店")
+    await amos.add_knowledge("geo", "hangzhou", "西湖边有很多别的东西，也有酒店，离车站很远，要走一段路")
+    await amos.write_acl(only("users/u1", "knowledge/geo/*"))
+    for search in (amos.search, amos.search_all):
+        found = [hit.path for hit in await search("酒店", 1)]
+        assert found == ["users/u1/knowledge/geo/hangzhou.md"]
+
+
 async def test_a_list_that_changes_the_prefix_changes_its_version(amos):
     await fill(amos)
     version = await amos.cache_version()
