@@ -38,8 +38,11 @@ class Holdings:
         return self != Holdings()
 
     def code(self, caller: Caller) -> str:
-        """Four signs that stand for exactly this; they are another's when anything came or went."""
-        return hashlib.sha256(f"{caller.user.key()} {self}".encode()).hexdigest()[:4]
+        """Four signs that stand for the facts and the memo of this person; others when any of these came or went.
+
+        What the bot does by itself meanwhile, such as a run in the silence, does not make a person begin again.
+        """
+        return hashlib.sha256(f"{caller.user.key()} {self.facts} {self.memo}".encode()).hexdigest()[:4]
 
 
 class Erasure:

@@ -139,4 +139,12 @@ STORY: Final = (
     ),
     Step("清掉对话记录，再问一次", "/session forget", checks=(replied("已清除"),)),
     Step("下一次聊天用得上整理的结果", "我喜欢喝什么？", checks=(recalled("龙井绿茶"), replied("龙井绿茶"))),
+    Step(
+        "忘掉我：先说会删掉什么",
+        "/memory 忘掉我",
+        checks=(replied("将永久删除", "备忘录", "聊天记录"),),
+        capture={"code": r"忘掉我 ([0-9a-f]{4})"},
+    ),
+    Step("确认以后，删掉一切，再查一遍，给回执", "/memory 忘掉我 {code}", checks=(replied("已经忘掉", "都没有了"),)),
+    Step("真的什么都不剩", "/memory user list", checks=(replied("暂无"), reply_omits("小林", "花生", "龙井"))),
 )  # fmt: skip
