@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -15,7 +16,7 @@ from . import rules
 from .rules import AclFile, Action, Lists
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import PurePosixPath
 
     from amrita_plugin_memory.amos.ground import FileRoot
@@ -65,11 +66,20 @@ class SecurityManager:
 
     def check(self, resource: str, action: Action, actor: str) -> bool:
         """The same, blocking: for code that is in a worker thread anyway."""
+        return self.check_all([resource], action, actor)[0]
+
+    def check_all(self, resources: Sequence[str], action: Action, actor: str) -> list[bool]:
+        """`check` for several resources, as the lists are at this moment; each list is looked at once."""
         rules.check_action(action)
-        owner = rules.owner_of(resource, actor)
-        user = None if owner is None else self._user_list(owner)
-        lists = Lists(user=user, everyone=self._load(layout.GLOBAL_ACL))
-        return rules.allows(resource, action, actor, lists=lists, author=self.manifest_author)
+        everyone, seen = self._load(layout.GLOBAL_ACL), dict[str, Stored]()
+        answers: list[bool] = []
+        for resource in resources:
+            owner = rules.owner_of(resource, actor)
+            if owner is not None and owner not in seen:
+                seen[owner] = self._user_list(owner)
+            lists = Lists(user=None if owner is None else seen[owner], everyone=everyone)
+            answers.append(rules.allows(resource, action, actor, lists=lists, author=self.manifest_author))
+        return answers
 
     async def read_user_acl(self, actor: str) -> AclFile | None:
         """The list of a user; None when there is none.
@@ -118,6 +128,8 @@ class SecurityManager:
     def _load(self, path: PurePosixPath) -> Stored:
         try:
             stamp = self.files.stamp(path)
+            if stamp is None and not os.path.lexists(f"{self.files.root}/{path}"):
+                return None
             known = self._lists.get(path)
             if known is None or known[0] != stamp or stamp is None:
                 known = (stamp, self._read(path))

@@ -87,7 +87,8 @@ class Verbs:
             wish = min(_MORE * wish, MAX_TOP_K)
 
     def _seen(self, found: list[_Hit]) -> list[_Hit]:
-        return [hit for hit in found if self._can("read", hit.path)]
+        allowed = self.root.guard.check_all([hit.path for hit in found], "read", self.scope.actor)
+        return [hit for hit, may in zip(found, allowed, strict=True) if may]
 
     async def _emit(self, event: str, payload: Mapping[str, Any] | None = None) -> None:
         who = {"actor": self.scope.actor} | ({"agent": self.scope.agent} if self.scope.agent else {})
