@@ -70,19 +70,25 @@ class FileRoot:
             InvalidInput: an absolute path, ``..``, a symbolic link, or a name that a case-blind disk would confuse.
 
         """
-        if rel.is_absolute() or ".." in rel.parts:
+        return Path(self._place(rel)[0])
+
+    def _place(self, rel: PurePosixPath) -> tuple[str, os.stat_result | None]:
+        """`path` as text, and what stands there; None when nothing does. Making a Path would cost more than looking."""
+        parts = rel.parts
+        if rel.is_absolute() or ".." in parts:
             raise InvalidInput(f"路径 {str(rel)[:60]!r} 超出了根目录")
-        here = str(self.root)
+        here, info = str(self.root), None
         try:
-            for part in rel.parts:
+            for part in parts:
                 if self.spellings is not None:
                     self.spellings.check(here, part)
                 here = f"{here}{os.sep}{part}"
-                if stat_bits.S_ISLNK(os.lstat(here).st_mode):
+                info = os.lstat(here)
+                if stat_bits.S_ISLNK(info.st_mode):
                     raise InvalidInput(f"路径 {str(rel)[:60]!r} 经过符号链接，已拒绝")
         except (FileNotFoundError, NotADirectoryError):
-            pass  # nothing there yet, so nothing below it either
-        return self.root.joinpath(rel)
+            return str(self.root.joinpath(*parts)), None  # nothing there yet, so nothing below it either
+        return here, info
 
     def lock(self, rel: PurePosixPath, *, timeout: float = TIMEOUT, keep_alive: bool = False) -> PathLock:
         """The lock ``{rel}.lock``, for ``with`` in a thread or ``async with`` on the loop; its folder is made."""
@@ -105,11 +111,10 @@ class FileRoot:
 
     def stamp(self, rel: PurePosixPath) -> Stamp | None:
         """Inode, size and time of a regular file; None when it is not there."""
-        try:
-            info = self.path(rel).lstat()
-        except (FileNotFoundError, NotADirectoryError):
+        info = self._place(rel)[1]
+        if info is None or not stat_bits.S_ISREG(info.st_mode):
             return None
-        return Stamp(info.st_ino, info.st_size, info.st_mtime_ns) if stat_bits.S_ISREG(info.st_mode) else None
+        return Stamp(info.st_ino, info.st_size, info.st_mtime_ns)
 
     def exists(self, rel: PurePosixPath) -> bool:
         """True for a regular file."""
@@ -121,7 +126,7 @@ class FileRoot:
         ``limit`` is for who only looks: what is written back must have been read whole.
         """
         try:
-            fd = os.open(self.path(rel), os.O_RDONLY | _NOFOLLOW)
+            fd = os.open(self._place(rel)[0], os.O_RDONLY | _NOFOLLOW)
         except (FileNotFoundError, NotADirectoryError):
             return None
         with os.fdopen(fd, "rb") as file:
