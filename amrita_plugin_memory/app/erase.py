@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from amrita_plugin_memory.amos import AMOS
-from amrita_plugin_memory.facts import Facts
 from amrita_plugin_memory.kernel.errors import Forbidden, StoreUnavailable
 from amrita_plugin_memory.kernel.scope import Caller
-from amrita_plugin_memory.memo import Memo
 from amrita_plugin_memory.subconscious.journal import Journal
 from amrita_plugin_memory.subconscious.ports import StateStore
 from amrita_plugin_memory.subconscious.service import LEGACY_UID
 from amrita_plugin_memory.subconscious.takeover import OLD_PROFILE
 
-from .l3 import L3, ROOT, RUNS, SYSTEM
+from .l3 import L3, ROOT, RUNS, SYSTEM, Below
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +45,13 @@ class Holdings:
 class Erasure:
     """For the person alone, in a private chat; what belongs to a group is the group's."""
 
-    def __init__(
-        self,
-        *,
-        facts: Facts,
-        memo: Memo,
-        data_dir: Path,
-        targets: Callable[[], Sequence[str]],
-        states: StateStore | None,
-        l3: L3 | None,
-    ) -> None:
-        self._facts = facts
-        self._memo = memo
-        self._journal = Journal(data_dir / RUNS)
-        self._root = data_dir / ROOT
-        self._old_profile = data_dir / OLD_PROFILE
-        self._targets = targets
+    def __init__(self, below: Below, *, states: StateStore | None, l3: L3 | None) -> None:
+        self._facts = below.facts
+        self._memo = below.memo
+        self._journal = Journal(below.data_dir / RUNS)
+        self._root = below.data_dir / ROOT
+        self._old_profile = below.data_dir / OLD_PROFILE
+        self._file = below.file
         self._states = states
         self._l3 = l3
 
@@ -123,7 +111,7 @@ class Erasure:
 
     def _is_first(self, account: str) -> bool:
         """Whether what the published plugin kept without a name, for its one target, is this person's."""
-        return account == next(iter(self._targets()), None)
+        return account == next(iter(self._file().subconscious.targets), None)
 
     def _state_names(self, caller: Caller) -> list[str]:
         return [caller.user.key(), *([LEGACY_UID] if self._is_first(caller.user.account) else [])]

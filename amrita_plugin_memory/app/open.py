@@ -91,18 +91,10 @@ async def open_app(
                 max_chars=lambda: file().subconscious.knowledge_max_chars,
             )
 
-        running = None
-        if l3 is not None and file().subconscious.enabled and file().subconscious.targets:
-            below = Below(facts=facts, memo=memo, knowledge=knowledge, file=file, data_dir=data_dir, clock=time)
-            running = await open_l3(l3, below, stack=stack)
-        erasure = Erasure(
-            facts=facts,
-            memo=memo,
-            data_dir=data_dir,
-            targets=lambda: file().subconscious.targets,
-            states=l3.states if l3 else None,
-            l3=running,
-        )
+        below = Below(facts=facts, memo=memo, knowledge=knowledge, file=file, data_dir=data_dir, clock=time)
+        wanted = file().subconscious
+        running = await open_l3(l3, below, stack=stack) if l3 and wanted.enabled and wanted.targets else None
+        erasure = Erasure(below, states=l3.states if l3 else None, l3=running)
         yield MemoryApp(facts=facts, memo=memo, store=opened, embedder=chosen, erasure=erasure, l3=running)
 
 

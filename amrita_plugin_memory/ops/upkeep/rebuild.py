@@ -155,13 +155,14 @@ class Rebuild:
 
     async def _settle(self, source: Source, target: Collection, touched: set[str]) -> None:
         """Bring in what changed during the long pass, while others go on writing."""
-        await self._drop_gone(source, target)
-        for _ in range(_PASSES):
-            if not touched:
-                break
-            await self._catch_up(source, target, touched)
         if self._shared:
             await self._compare(source, target)
+        else:
+            await self._drop_gone(source, target)
+        for _ in range(_PASSES):
+            if not touched:
+                return
+            await self._catch_up(source, target, touched)
 
     async def _compare(self, source: Source, target: Collection) -> None:
         """Bring in what programs changed that nobody heard of: row by row, only what differs costs an embedding."""
