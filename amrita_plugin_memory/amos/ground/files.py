@@ -274,7 +274,10 @@ class FileRoot:
         trash = self.make_dir(PRIVATE) / f"{_TRASH}{secrets.token_hex(8)}"
         path.rename(trash)
         self._sync_dir(path.parent)
-        shutil.rmtree(trash)
+        try:
+            shutil.rmtree(trash)
+        except FileNotFoundError:  # a sweep found it and is at the same work; what it left goes here
+            shutil.rmtree(trash, ignore_errors=True)
         return True
 
     def sweep(self, *, older_than: float = 3600.0) -> int:
